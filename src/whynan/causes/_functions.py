@@ -1,0 +1,31 @@
+"""What the causes know of mathematical functions by their canonical names."""
+
+from __future__ import annotations
+
+from whynan.causes._flow import operation
+from whynan.core.records import Operand, Operation
+from whynan.core.session import Birth, Session
+
+# logarithm -> where its argument becomes 0
+POLES = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0, "xlogy": 0.0, "special_xlog1py": -1.0, "special_entr": 0.0}
+EXPONENTIALS = frozenset({"exp", "exp2", "expm1", "sinh", "cosh"})
+DIVISIONS = frozenset({"div", "reciprocal", "rsqrt", "addcdiv", "floor_divide", "remainder", "fmod"})
+LINEAR = frozenset("addmm mm bmm baddbmm matmul mv addmv dot linear convolution conv1d conv2d conv3d einsum addbmm".split())
+SPREADS = frozenset({"std", "var", "std_mean", "var_mean"})
+SOFTMAXES = frozenset({"softmax", "log_softmax", "scaled_dot_product_attention"})
+SELECTS = frozenset({"where", "masked_fill", "masked_scatter", "masked_select", "index", "nan_to_num"})
+
+
+def subject(birth: Birth, session: Session) -> Operation | None:
+    """The operation that the birth is about: the one that bore it, or that whose derivative did."""
+    return operation(session, birth.operation.forward) if birth.direction == "backward" else birth.operation
+
+
+def node_is(birth: Birth, *names: str) -> bool:
+    """Whether the birth lies in the backward pass of one of these functions (`Sqrt`, `LinalgVectorNorm`)."""
+    node = (birth.operation.node or "").rpartition("::")[2].rstrip("0123456789").removesuffix("Backward")
+    return birth.direction == "backward" and node in names
+
+
+def log_argument(log: Operation) -> Operand | None:
+    return log.operand("other") if log.op in ("xlogy", "special_xlog1py") else log.operand("input") or next(iter(log.inputs), None)

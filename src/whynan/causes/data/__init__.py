@@ -1,0 +1,1 @@
+"""Data, labels and their scale."""

@@ -1,0 +1,1 @@
+"""Arguments outside a function's domain."""

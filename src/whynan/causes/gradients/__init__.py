@@ -1,0 +1,1 @@
+"""Derivatives without a finite value."""

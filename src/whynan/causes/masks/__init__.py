@@ -1,0 +1,1 @@
+"""Masks and selections."""

@@ -1,0 +1,1 @@
+"""The optimizer's own arithmetic."""

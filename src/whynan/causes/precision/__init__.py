@@ -1,0 +1,1 @@
+"""Numbers too large or too small for their format."""

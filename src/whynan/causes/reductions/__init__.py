@@ -1,0 +1,1 @@
+"""Means, sums and variances of too little."""

@@ -1,0 +1,1 @@
+"""Parameters, buffers and restored state."""

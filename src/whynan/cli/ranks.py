@@ -1,0 +1,59 @@
+"""One run a rank under `torchrun`, one report for the first rank that fails: it is the one that makes a file first."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+LAUNCH = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")
+SLACK = 10.0  # seconds by which the ranks of one launch may start apart
+
+
+def rank() -> int | None:
+    """This process's rank, None where it is the only one."""
+    value, world = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "1")
+    return int(value) if value.isdecimal() and world.isdecimal() and int(world) > 1 else None
+
+
+class Claim:
+    """Who reports. Made when a rank starts, so that the file of an earlier launch with the same name can be told by its age."""
+
+    def __init__(self, output: Path, rank: int | None) -> None:
+        self.rank, self.started = rank, time.time()
+        self.file = output.absolute() / f".first-{launch_name()}"
+
+    def take(self) -> bool:
+        """Whether this rank is the first that fails. Where no file can be made every rank reports: too much beats nothing."""
+        if self.rank is None:
+            return True
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            if self.taken() is False:
+                self.file.unlink(missing_ok=True)
+            os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            return False
+        except OSError:
+            return True
+        return True
+
+    def taken(self) -> bool:
+        """Whether a rank of this launch has failed."""
+        try:
+            return self.file.stat().st_mtime >= self.started - SLACK
+        except OSError:
+            return False
+
+    def speaks(self, failed: bool) -> bool:
+        """Whether this rank writes the report: the first that fails, and where none did, rank 0."""
+        return self.take() if failed else self.rank is None or (self.rank == 0 and not self.taken())
+
+
+def launch_name() -> str:
+    """The same for all ranks of one launch. On one machine they have one parent, which no other launch at that time has."""
+    parts = [os.environ.get(name, "") for name in LAUNCH]
+    if os.environ.get("LOCAL_WORLD_SIZE") == os.environ.get("WORLD_SIZE"):
+        parts.append(str(os.getppid()))
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]

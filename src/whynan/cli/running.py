@@ -1,0 +1,64 @@
+"""One watched run from its preparation to its exit status."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Literal
+
+import click
+
+import whynan.report.json
+from whynan.cli.backends import Watch, require_one
+from whynan.cli.options import RunOptions
+from whynan.cli.outputs import Output, render_json, render_markdown
+from whynan.cli.presenting import present
+from whynan.cli.ranks import Claim, rank
+from whynan.cli.stderr import complain
+from whynan.core.incident import Run
+from whynan.record.recorder import RunRecorder
+from whynan.script.importer import on_import
+from whynan.script.launch import Ending, Program, UsageError, launch
+
+INCIDENT = 3
+Status = Literal["clean", "incident", "error"]
+
+
+def prepare(options: RunOptions) -> Callable[[], int]:
+    """Everything that can be wrong use is found here, before the script starts."""
+    try:
+        program = Program(options.target, options.argv, module=options.is_module)
+    except UsageError as error:
+        raise click.UsageError(str(error)) from error
+    require_one()
+    outputs = [
+        Output(option, target, render)
+        for option, target, render in (("--json", options.json, render_json), ("--markdown", options.markdown, render_markdown))
+        if target is not None
+    ]
+    return functools.partial(run, program, options, outputs)
+
+
+def run(program: Program, options: RunOptions, outputs: list[Output]) -> int:
+    recorder = RunRecorder(Run(options.target, options.argv, rank=rank()), options.output, whynan.report.json, complain)
+    watch, claim, owner = Watch(recorder, options.trace_step), Claim(options.output, recorder.run.rank), os.getpid()
+    on_import("torch", watch.attach)
+    ending = launch(program)
+    if os.getpid() == owner:  # a child that the script forked ends here too, and is not the run
+        try:
+            conclude(ending, watch, claim, options, outputs)
+        except Exception as error:
+            complain(f"the report failed: {type(error).__name__}: {error}")
+    return INCIDENT if recorder.incidents else ending.exit_code
+
+
+def conclude(ending: Ending, watch: Watch, claim: Claim, options: RunOptions, outputs: list[Output]) -> None:
+    """Close the watch and the record, then present what was found."""
+    recorder = watch.recorder
+    watch.detach()
+    failed = bool(recorder.incidents)
+    status: Status = "incident" if failed else "clean" if ending.exit_code == 0 else "error"
+    recorder.finish(status, None if failed else ending.exit_code, watch.overhead, max(watch.steps, recorder.run.steps))
+    if claim.speaks(failed):
+        present(recorder, outputs, quiet=options.quiet)

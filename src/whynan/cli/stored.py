@@ -1,0 +1,37 @@
+"""A run's folder as the document it was written from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from whynan.record.store import StoredRun, UnreadableRun, read
+from whynan.report.json import assemble
+from whynan.report.model import Document
+
+CUT_OFF = "this run did not come to its end: it was killed, or still goes on"
+
+
+def load(folder: Path) -> Document:
+    """Raises a usage error with one sentence where the folder holds no run that this version can read."""
+    try:
+        stored = read(folder)
+        document = assemble(stored.run, stored.warnings, stored.incidents)
+    except UnreadableRun as error:
+        raise click.UsageError(str(error)) from error
+    except (ValueError, TypeError) as error:
+        raise click.UsageError(f"the run in {folder} is broken: {error}") from error
+    return document if stored.ended else cut_off(document, stored)
+
+
+def cut_off(document: Document, stored: StoredRun) -> Document:
+    run = document.run
+    run = msgspec.structs.replace(
+        run,
+        status="incident" if document.incidents else "error",
+        steps=max(run.steps, stored.steps),
+        limits=[*run.limits, CUT_OFF],
+    )
+    return msgspec.structs.replace(document, run=run)

@@ -1,0 +1,64 @@
+"""The protocols through which a backend, the script runner and the recorder meet; none of them knows the others' types."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from whynan.core.incident import Incident, Run
+
+
+class Passing(BaseException):
+    """Something of ours on its way through the user's frames. No `except Exception` sees it."""
+
+
+class Hit(Passing):
+    """Something harmful was found: back to the attempt that is to be run again."""
+
+
+class Replayed(Passing):
+    """The replay has met the same quantity again; the rest of the body need not run."""
+
+
+class Stopped(Passing):
+    """An incident has been recorded; the run ends."""
+
+
+
+class Attempt(Protocol):
+    """One run of a loop body or function body that can be run again."""
+
+    replaying: bool
+
+
+class StepBackend(Protocol):
+    """What the script runner asks of a framework around an attempt."""
+
+    watching: bool
+
+    def enter(self, attempt: Any) -> Any:
+        """Note what a replay needs (random state, sequence number); the result is kept as `attempt.noted`."""
+
+    def leave(self, attempt: Any, error: BaseException | None) -> bool:
+        """Tell whether this attempt is to be run again now."""
+
+    def begin_replay(self, attempt: Any) -> None:
+        """Put the framework's state back as it was on entry and start to record."""
+
+    def close_trace(self) -> None:
+        """Stop recording."""
+
+    def end_replay(self, attempt: Any, error: BaseException | None, reasons: list[str]) -> None:
+        """Locate and report; `reasons` says what of the attempt could not be put back. Raises `Stopped`."""
+
+    def give_up(self, doing: str, error: BaseException) -> None:
+        """A fault of ours: tell it in one line and stop watching."""
+
+
+class Recorder(Protocol):
+    """Where a backend puts what it found; it must never raise into the user's run."""
+
+    run: Run
+
+    def step(self, step: int, loss: float, grad_norm: float, update_ratio: float, lr: float) -> None: ...
+
+    def incident(self, incident: Incident, write_artifacts: Any) -> None: ...

@@ -1,0 +1,136 @@
+"""Keeps a run as it goes on. Nothing here raises into the user's run: what disk refuses stays in memory, and one line says so."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+from whynan.core.incident import Incident, Run
+from whynan.record import folders, incidents
+from whynan.record.store import StepRow, Store, WarningRow
+
+EVERY = 0.5  # seconds between two writes
+
+
+class Describe(Protocol):
+    """How a run and its incidents are written down; `whynan.report.json` is one."""
+
+    def encode_run(self, run: Run) -> str: ...
+
+    def encode_incident(self, run: Run, incident: Incident) -> str: ...
+
+    def render_parts(self, run: str, warnings: Sequence[WarningRow], incidents: Sequence[str]) -> bytes: ...
+
+
+class RunRecorder:
+    """Implements `core.backend.Recorder`. `warn` prints one line for the user; `folder` is None until something was recorded."""
+
+    def __init__(self, run: Run, output: Path, describe: Describe, warn: Callable[[str], None]) -> None:
+        self.run = run
+        self.output, self.shown_output = output.absolute(), output
+        self.folder: Path | None = None
+        self.warnings: list[WarningRow] = []
+        self.incidents: list[Incident] = []
+        self._describe, self._warn = describe, warn
+        self._steps: list[StepRow] = []
+        self._unsaved_warnings: list[WarningRow] = []
+        self._store: Store | None = None
+        self._closed = False
+        self._due = 0.0
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+
+    def step(self, step: int, loss: float, grad_norm: float, update_ratio: float, lr: float) -> None:
+        self._steps.append((step, loss, grad_norm, update_ratio, lr))
+        if time.monotonic() >= self._due:
+            self.flush()
+
+    def warning(self, step: int, name: str, text: str) -> None:
+        self.warnings.append((step, name, text))
+        self._unsaved_warnings.append((step, name, text))
+
+    def limit(self, text: str) -> None:
+        if text not in self.run.limits:
+            self.run.limits.append(text)
+
+    def incident(self, incident: Incident, write_artifacts: Callable[[Path], None] | None) -> None:
+        self.incidents.append(incident)
+        self.run.status, self.run.steps = "incident", max(self.run.steps, incident.session.step + 1)
+        number = len(self.incidents)
+        self._keep(self._write_gathered)
+        self._keep(lambda store: self._write_incident(store, number, incident, write_artifacts))
+
+    def flush(self) -> None:
+        """Write what has gathered."""
+        self._due = time.monotonic() + EVERY
+        self._keep(self._write_gathered)
+
+    def finish(self, status: Literal["clean", "incident", "error"], exit_code: int | None, overhead: float, steps: int) -> None:
+        """Note how the run ended, close its file and remove old runs. A run without a step leaves no folder."""
+        self.run.status, self.run.exit_code, self.run.overhead, self.run.steps = status, exit_code, overhead, steps
+        if self._store is not None or self._steps or steps:
+            self._keep(self._write_gathered)
+            self._keep(self._write_end)
+        self._closed = True  # what comes later, from a thread that trains on, is not recorded
+
+    def _keep(self, write: Callable[[Store], None]) -> None:
+        """Do `write` on the store, which is opened when first needed; never in a forked child, nor once writing has failed."""
+        if os.getpid() != self._pid:
+            self._steps.clear()
+            return
+        with self._lock:
+            try:
+                if store := self._opened():
+                    write(store)
+            except Exception as error:
+                self._give_up(str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}")
+
+    def _opened(self) -> Store | None:
+        if self._closed:
+            self._steps.clear()
+        elif self._store is None:
+            self.folder = folders.create(self.output, self.run.rank)
+            self._store = Store(self.folder, self._describe.encode_run(self.run))
+        return self._store
+
+    def _write_gathered(self, store: Store) -> None:
+        steps, self._steps = self._steps, []
+        warnings, self._unsaved_warnings = self._unsaved_warnings, []
+        if steps or warnings:
+            store.add(steps, warnings)
+
+    def _write_incident(
+        self, store: Store, number: int, incident: Incident, write_artifacts: Callable[[Path], None] | None
+    ) -> None:
+        assert self.folder is not None
+        if problem := incidents.create(self.folder, number, write_artifacts):
+            self.limit(problem)
+        incident.folder = os.path.join(self.shown_output, self.folder.name, f"incident-{number}")
+        try:
+            run, described = self._describe.encode_run(self.run), self._describe.encode_incident(self.run, incident)
+            store.add_incident(number, described, run)
+            report = self._describe.render_parts(run, self.warnings, [described])
+            (incidents.folder_of(self.folder, number) / incidents.REPORT).write_bytes(report)
+        except BaseException:
+            incident.folder = None
+            raise
+
+    def _write_end(self, store: Store) -> None:
+        store.end(self._describe.encode_run(self.run))
+        self._store = None
+        store.close()
+        folders.prune(self.output)
+
+    def _give_up(self, reason: str) -> None:
+        if not self._closed:
+            self._closed = True
+            self._warn(f"this run cannot be recorded in {self.shown_output} ({reason}); it goes on without")
+        store, self._store = self._store, None
+        with contextlib.suppress(Exception):
+            if store is not None:
+                store.close()

@@ -1,0 +1,180 @@
+"""Attempts: bodies of the user's loops and functions that can be run again in their own frame.
+
+`__whynan__`, the object that rewritten code calls, is a `Runtime`. It captures what a second run of the body needs; the backend decides at
+a hit which attempt is run again.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from whynan.core.backend import Passing, StepBackend
+from whynan.script import random_states
+from whynan.script.capture import Captured, capture
+from whynan.script.journal import Journal
+from whynan.script.silence import Silence
+from whynan.script.sites import AttemptSite, SiteTable
+
+FIRST, RUNNING, AGAIN, DONE = range(4)
+
+
+class Attempt:
+    """One run of one body. As an iterator it yields itself once, and once more if the body is to be run again."""
+
+    __slots__ = ("captured", "live", "noted", "position", "random", "replaying", "runtime", "silence", "site", "site_id", "state")
+
+    def __init__(self, runtime: Runtime, site_id: int, live: dict[str, Any]) -> None:
+        self.runtime, self.site_id, self.site, self.live = runtime, site_id, runtime.sites[site_id], live
+        self.state, self.replaying = FIRST, False
+        self.noted: Any = None
+        self.captured: Captured | None = None
+        self.silence: Silence | None = None
+
+    @property
+    def names(self) -> dict[str, Any]:
+        return self.captured.names if self.captured is not None else {}
+
+    @property
+    def batch(self) -> tuple[Any, ...]:
+        """What the loop was given for this run."""
+        return tuple(self.names[name] for name in self.site.target if name in self.names)
+
+    def __iter__(self) -> Iterator[Attempt]:
+        return self
+
+    def __next__(self) -> Attempt:
+        if self.state == FIRST:
+            self.state = RUNNING
+            return self
+        if self.state == AGAIN:
+            self.replaying = True
+            return self
+        raise StopIteration
+
+    def __enter__(self) -> None:
+        if self.replaying:
+            self.runtime.begin_replay(self)
+        else:
+            self.runtime.enter(self)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+        if self.replaying:
+            self.state = DONE
+            self.runtime.end_replay(self, error)
+            return False
+        again = self.runtime.leave(self, error)
+        self.state = AGAIN if again else DONE
+        return again
+
+
+class Plain:
+    """An attempt after watching has ended: the body runs once, nothing is noted."""
+
+    __slots__ = ("fresh",)
+    replaying = False
+    names: dict[str, Any] = {}
+
+    def __init__(self) -> None:
+        self.fresh = True
+
+    def __iter__(self) -> Iterator[Plain]:
+        return self
+
+    def __next__(self) -> Plain:
+        if not self.fresh:
+            raise StopIteration
+        self.fresh = False
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class Runtime:
+    """What rewritten code calls, as `__whynan__`. `spent` is the time, in seconds, spent in its hooks."""
+
+    def __init__(self, sites: SiteTable, backend: StepBackend) -> None:
+        self.sites, self.backend = sites, backend
+        self.journal = Journal()
+        self.spent = 0.0
+        self._local = threading.local()
+        self.next, self.iterate, self.record = self.journal.next, self.journal.iterate, self.journal.record
+
+    @property
+    def stack(self) -> list[Attempt]:
+        """The attempts that are running in this thread, outermost first."""
+        try:
+            return self._local.stack  # type: ignore[no-any-return]
+        except AttributeError:
+            self._local.stack = stack = []
+            return stack
+
+    def attempts(self, site_id: int, live: dict[str, Any]) -> Attempt | Plain:
+        return Attempt(self, site_id, live) if self.backend.watching else Plain()
+
+    def passing(self) -> None:
+        """The first statement of the user's handlers that catch everything: what is ours goes on its way."""
+        error = sys.exception()
+        if isinstance(error, Passing):
+            raise error
+
+    def enter(self, attempt: Attempt) -> None:
+        start = time.perf_counter()
+        try:
+            self.stack.append(attempt)
+            attempt.position = self.journal.mark()
+            attempt.random = random_states.take()
+            attempt.captured = capture(attempt.site, attempt.live)
+            attempt.noted = self.backend.enter(attempt)
+        except Exception as error:
+            self.backend.give_up("entering a step", error)
+        self.spent += time.perf_counter() - start
+
+    def leave(self, attempt: Attempt, error: BaseException | None) -> bool:
+        start = time.perf_counter()
+        stack = self.stack
+        while stack and stack.pop() is not attempt:
+            pass
+        again = False
+        try:
+            again = self.backend.watching and self.backend.leave(attempt, error)
+        except Exception as fault:
+            self.backend.give_up("leaving a step", fault)
+        if not again:
+            attempt.captured = None
+        self.spent += time.perf_counter() - start
+        return again
+
+    def forget_before(self, attempt: Attempt) -> None:
+        """No attempt that began earlier will be run again: what iterators gave before it may go."""
+        self.journal.forget(attempt.position)
+
+    def begin_replay(self, attempt: Attempt) -> None:
+        if attempt.captured is not None:
+            attempt.captured.restore()
+        random_states.put(attempt.random)
+        self.stack.append(attempt)
+        self.journal.rewind(attempt.position)
+        attempt.silence = Silence()
+        attempt.silence.__enter__()
+        self.backend.begin_replay(attempt)
+
+    def end_replay(self, attempt: Attempt, error: BaseException | None) -> None:
+        try:
+            self.backend.close_trace()
+        finally:
+            if attempt.silence is not None:
+                attempt.silence.__exit__(None, None, None)
+            self.journal.live()
+            while self.stack and self.stack.pop() is not attempt:
+                pass
+        reasons = [*(attempt.captured.reasons if attempt.captured else ()), *self.journal.reasons]
+        self.backend.end_replay(attempt, error, reasons)

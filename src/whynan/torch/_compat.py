@@ -1,0 +1,65 @@
+"""Every private call into torch, each with its fallback. `whynan doctor` tries all of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+Engine = Callable[..., Any]
+
+
+def sequence_number() -> int:
+    """The number that the next autograd node will get; nodes made before have smaller ones."""
+    return int(torch._C._autograd._get_sequence_nr())
+
+
+def current_node() -> Any | None:
+    """The autograd node whose backward is running in this thread."""
+    return torch._C._current_autograd_node()
+
+
+def node_number(node: Any) -> int:
+    return int(node._sequence_nr())
+
+
+def engine() -> Engine:
+    """The function through which `Tensor.backward`, `autograd.backward` and `autograd.grad` all reach the engine."""
+    return torch.autograd._engine_run_backward  # type: ignore[attr-defined]
+
+
+def set_engine(function: Engine) -> None:
+    torch.autograd._engine_run_backward = function  # type: ignore[attr-defined]
+
+
+def storage_key(tensor: torch.Tensor) -> tuple[int, StorageWeakRef]:
+    """The storage's identity; it stays unique while the weak reference is held."""
+    storage = tensor.untyped_storage()
+    return storage._cdata, StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+
+
+def non_finite_flag(tensors: Sequence[torch.Tensor], flag: torch.Tensor, one: torch.Tensor) -> None:
+    """Set `flag` (one float32 element) to 1 where any element of `tensors` is not finite; the tensors are multiplied by exactly 1."""
+    torch._amp_foreach_non_finite_check_and_unscale_(list(tensors), flag, one)
+
+
+@contextlib.contextmanager
+def eager() -> Iterator[None]:
+    """Compiled functions run eagerly inside; their compiled code is kept."""
+    if "torch._dynamo" not in __import__("sys").modules:
+        yield
+        return
+    with torch.compiler.set_stance("force_eager"):
+        yield
+
+
+def compiling() -> bool:
+    return torch.compiler.is_compiling()
+
+
+def put_back_versions(tensors: Sequence[torch.Tensor], versions: Sequence[int]) -> None:
+    """Undo the version bumps of a write that changed nothing, so that a saved tensor does not count as modified."""
+    torch._C._autograd._unsafe_set_version_counter(tuple(tensors), tuple(versions))

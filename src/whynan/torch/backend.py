@@ -1,0 +1,453 @@
+"""The PyTorch backend: watches every step, and at a hit has the right attempt run again under the recorder."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+import torch
+
+from whynan.core.backend import Hit, Passing, Recorder, Replayed, Stopped
+from whynan.core.incident import Incident
+from whynan.core.places import user_frame
+from whynan.core.session import NotReproduced, Reproduced, What
+from whynan.torch import _compat
+from whynan.torch.artifacts import writer
+from whynan.torch.choice import Steps, choose
+from whynan.torch.copies import OptimizerCopy
+from whynan.torch.evidence import may_be_non_finite
+from whynan.torch.gate import Gate, all_finite, finite
+from whynan.torch.incidents import Found, conclude, seeds, user_site
+from whynan.torch.loader import LoaderWatch
+from whynan.torch.noted import Noted, device_generators
+from whynan.torch.policy import Policies, copies_before
+from whynan.torch.registry import Registry
+from whynan.torch.replay import Replay, put_back_state
+from whynan.torch.rerun import run_step_again
+from whynan.torch.scaling import SKIPS, Scaling, scales
+from whynan.torch.trend import TrendWatch
+from whynan.torch.trial import overflows_at_scale_one
+from whynan.torch.watch import Hooks
+
+
+class TorchBackend:
+    """`trace_step`: record that step of this run from its start instead of replaying. Nothing is watched before `install`."""
+
+    def __init__(self, recorder: Recorder, trace_step: int | None = None) -> None:
+        self.recorder = recorder
+        self.trace_step = trace_step
+        self.watching = False
+        self.limits: list[str] = []
+        self.incidents: list[Incident] = []
+        self.registry = Registry()
+        self.gate = Gate()
+        self.counter = Steps()
+        self.policies = Policies()
+        self.trend = TrendWatch()
+        self.loaders = LoaderWatch()
+        self.scaling = Scaling(self.registry.scalers.add)
+        self.hooks = Hooks(self, self.registry, self.scaling, self.loaders)
+        self.runtime: Any = None
+        self.found: Found | None = None
+        self.replay: Replay | None = None
+        self.spent = 0.0
+        self.trial: int | None = None
+        self._depth = 0
+        self._copy: OptimizerCopy | None = None
+        self._closure_level: int | None = None
+        self._installed = time.perf_counter()
+        self._process = os.getpid()
+        self._finish: Stopped | None = None
+
+    # ---- life ----
+
+    def install(self) -> None:
+        self.hooks.install()
+        self.watching = True
+        self._installed = time.perf_counter()
+        if self.trace_step == 0:
+            self._open_live_trace()
+
+    def close(self) -> None:
+        self.watching = False
+        if self.replay is not None:
+            self.replay.close()
+            self.replay = None
+        self.hooks.uninstall()
+
+    @property
+    def steps(self) -> int:
+        return self.counter.done
+
+    @property
+    def overhead(self) -> float:
+        spent = self.spent + (self.runtime.spent if self.runtime is not None else 0.0)
+        return spent / max(time.perf_counter() - self._installed, 1e-9)
+
+    @property
+    def stack(self) -> list[Any]:
+        """The attempts that a replay may choose: inside an optimizer's step only those around it."""
+        attempts = self.runtime.stack if self.runtime is not None else []
+        return attempts if self._closure_level is None else attempts[: self._closure_level]
+
+    def give_up(self, doing: str, error: BaseException) -> None:
+        """A fault of ours: one line, and watching ends."""
+        if self.watching:
+            self.watching = False
+            self.limits.append(f"watching ended while {doing}: {type(error).__name__}: {error}")
+            print(f"whynan: a fault of its own while {doing}, watching ends: {type(error).__name__}: {error}", file=sys.__stderr__)
+
+    # ---- attempts ----
+
+    def enter(self, attempt: Any) -> Noted:
+        noted = Noted(
+            sequence=_compat.sequence_number(),
+            steps_before=self.counter.done,
+            random=torch.get_rng_state(),
+            devices=device_generators(),
+            scales=scales(self.registry.scalers) if self.registry.scalers else [],
+        )
+        policy = self.policies.of(attempt)
+        if policy.may_be_chosen and self.registry.modules:
+            noted.buffers = policy.buffers
+            noted.buffers.take([b for _, _, b in self.registry.buffers()])
+        return noted
+
+    def leave(self, attempt: Any, error: BaseException | None) -> bool:
+        if self.found is not None:
+            return self.found.attempt is attempt
+        if isinstance(error, Exception):
+            return self._by_exception(attempt, error)
+        if error is None and not self._replaying and attempt.noted is not None:
+            return self._after_attempt(attempt)
+        return False
+
+    def _by_exception(self, attempt: Any, error: Exception) -> bool:
+        """An exception because of a non-finite value: the step that it ended is run again."""
+        if self._replaying or not self.policies.replayed_for_exception(attempt, self.stack):
+            return False
+        if not may_be_non_finite(error, error.__traceback__):
+            return False
+        step = attempt.noted.steps_before if attempt.noted is not None else self.counter.done
+        self.found = Found("exception", [], step, attempt, user_site(), error)
+        return True
+
+    def _after_attempt(self, attempt: Any) -> bool:
+        noted: Noted = attempt.noted
+        policy = self.policies.of(attempt)
+        policy.close(noted)
+        if noted.counted and noted.leaves is not None:
+            bad = [t for t in noted.leaves.tensors if not finite(t)]
+            if bad:
+                self.found = Found("parameter", bad, noted.steps_before, attempt, user_site())
+                return True
+        return False
+
+    @property
+    def _replaying(self) -> bool:
+        return self.replay is not None and self.trace_step is None
+
+    # ---- the autograd engine ----
+
+    def engine(self, original: Any, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not (self.watching or self.replay) or self._depth or _compat.compiling() or os.getpid() != self._process and self.trial is None:
+            return original(outputs, *args, **kwargs)
+        roots = [o for o in outputs if isinstance(o, torch.Tensor)]
+        accumulates = bool(kwargs.get("accumulate_grad"))
+        self._guarded("checking a loss", self._before_backward, roots)
+        self._depth += 1
+        if self.replay is not None:
+            self.replay.trace.where.engine_frames.append(user_frame(sys._getframe(1)))
+        try:
+            results = original(outputs, *args, **kwargs)
+        finally:
+            self._depth -= 1
+            if self.replay is not None and self.replay.trace.where.engine_frames:
+                self.replay.trace.where.engine_frames.pop()
+        inputs = args[3] if len(args) > 3 else ()
+        self._guarded("checking gradients", self._after_backward, roots, accumulates, results, inputs)
+        return results
+
+    def _guarded(self, doing: str, function: Any, *args: Any) -> None:
+        start = time.perf_counter()
+        try:
+            function(*args)
+        except Passing:
+            raise
+        except Exception as fault:
+            self.give_up(doing, fault)
+        finally:
+            self.spent += time.perf_counter() - start
+
+    def _before_backward(self, roots: list[torch.Tensor]) -> None:
+        if self._finish is not None:
+            raise self._finish
+        bad = [r for r in roots if not finite(r)]
+        if bad and not self.scaling.is_scaled(bad):
+            losses = [self.scaling.unscaled(r) for r in bad]
+            self._harm("loss", bad, roots, values=[v if v is not None else r for v, r in zip(losses, bad, strict=True)])
+        if self._replaying:
+            return
+        chosen = self.counter.count(self.stack, roots)
+        self._step_counted()
+        if chosen is not None:
+            self.policies.of(chosen).backward(chosen.noted)
+            self.runtime.forget_before(chosen)
+        loss = self.scaling.unscaled(roots[0]) if roots else None
+        loss = loss if loss is not None else roots[0] if roots else None
+        if loss is not None and loss.numel() == 1:
+            self.trend.loss = float(loss)
+
+    def _after_backward(self, roots: list[torch.Tensor], accumulates: bool, results: Any, inputs: Any) -> None:
+        if accumulates:
+            self._learn_leaves(roots)
+            leaves = self.registry.leaves()
+            grads = [g for p in leaves if (g := p.grad) is not None]
+        else:
+            grads = [r for r in results or () if isinstance(r, torch.Tensor)]
+        if grads and self.gate.suspicious(grads):
+            if accumulates:
+                bad = [p for p in leaves if p.grad is not None and not finite(p.grad)]
+                values = [p.grad for p in bad]
+            else:
+                pairs = [(i, r) for i, r in zip(inputs, results, strict=False) if isinstance(r, torch.Tensor) and not finite(r)]
+                bad, values = [i for i, _ in pairs], [r for _, r in pairs]
+            if bad and not self._belongs_to_scale(roots, bad, values):
+                self._harm("gradient", bad, roots, values=values)
+        if accumulates:
+            self._check_buffers(roots)
+            self._note_hand_updated()
+
+    def _learn_leaves(self, roots: list[torch.Tensor]) -> None:
+        """Leaves without an optimizer are looked for in the first steps, and again when those known get no gradient any more."""
+        known = self.registry.orphan_leaves()
+        if self.counter.done <= 3 and not self.registry.owned or known and any(p.grad is None for p in known):
+            self.registry.learn_leaves(roots)
+
+    def _note_hand_updated(self) -> None:
+        """Copy leaves that no optimizer holds while they are still as the forward saw them: a hand-written update will overwrite them."""
+        chosen = self.counter.last
+        orphans = [p for p in self.registry.orphan_leaves() if p.requires_grad and p.grad is not None]
+        if chosen is None or chosen.noted is None or not orphans or self._replaying or not self.policies.of(chosen).hand_written(orphans):
+            return
+        noted: Noted = chosen.noted
+        if noted.leaves is None:
+            noted.leaves = self.policies.of(chosen).leaves
+            noted.leaves.take(orphans)
+            self.policies.say_once(self.limits, "hand-written updates: a copy of their parameters is kept for a replay")
+
+    def _check_buffers(self, roots: list[torch.Tensor]) -> None:
+        known = self.registry.buffers() if self.registry.modules else []
+        bad = [buffer for _, _, buffer in known if not finite(buffer)] if not all_finite(b for _, _, b in known) else []
+        if bad:
+            self._harm("buffer", bad, roots)
+
+    def _belongs_to_scale(self, roots: list[torch.Tensor], bad: list[torch.Tensor], values: list[Any]) -> bool:
+        """Whether a scale of 1 gives finite gradients: then the scaler will skip the step and lower the scale, as it should."""
+        if self.replay is not None or not self.scaling.is_scaled(roots):
+            return False
+        if self.scaling.tried:
+            return True
+        self.scaling.tried = True
+        if self.scaling.skipped >= SKIPS:
+            return False
+        chosen = choose(self.stack, roots)
+        if chosen is None:
+            return True
+        overflows = overflows_at_scale_one(self, Found("gradient", bad, self.counter.done, chosen, None, None, True))
+        return not overflows
+
+    # ---- optimizers ----
+
+    def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self.replay is not None:
+            self.replay.trace.where.optimizer_depth += 1
+        if self.watching and os.getpid() == self._process or self._replaying:
+            self._guarded("checking gradients before a step", self._before_step, optimizer, bool(args or kwargs.get("closure")))
+
+    def after_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self.replay is not None:
+            self.replay.trace.where.optimizer_depth -= 1
+        if self.watching and os.getpid() == self._process or self._replaying:
+            self._guarded("checking parameters after a step", self._after_step, optimizer)
+
+    def _before_step(self, optimizer: Any, closure: bool) -> None:
+        if self._finish is not None:
+            raise self._finish
+        self.registry.met_optimizer(optimizer)
+        self.scaling.optimizer_stepped(optimizer)
+        if closure and not self._replaying:
+            self._closure_level = len(self.runtime.stack)
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        grads = [p.grad for p in parameters if p.grad is not None]
+        if grads and not closure and not self._skips_inside(optimizer) and self.gate.suspicious(grads):
+            bad = [p for p in parameters if p.grad is not None and not finite(p.grad)]
+            if bad:
+                self._harm("gradient", bad, [], values=[p.grad for p in bad])
+        if self._replaying:
+            return
+        if self.trend.due(self.counter.done):
+            self.trend.measure(optimizer)
+        chosen = self.counter.last
+        policy = self.policies.of(chosen) if chosen is not None else None
+        self._copy = OptimizerCopy(optimizer) if copies_before(optimizer, closure, policy) else None
+        if self._copy is not None and chosen is not None and chosen.noted is not None:
+            chosen.noted.written.append(self._copy)
+        if self._copy is not None and policy is not None and policy.settled:
+            self.policies.say_once(self.limits, f"{type(optimizer).__name__}: a copy of its parameters and state is kept for a replay")
+
+    def _skips_inside(self, optimizer: Any) -> bool:
+        """A fused optimizer is called for a skipped step too and looks at the scaler's flag itself."""
+        flag = getattr(optimizer, "found_inf", None)
+        return isinstance(flag, torch.Tensor) and bool(flag.item())
+
+    def _after_step(self, optimizer: Any) -> None:
+        self._closure_level = None
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        bad = []
+        if not all_finite(parameters) if any(p.is_shared() for p in parameters) else self.gate.suspicious([p.detach() for p in parameters]):
+            bad = [p for p in parameters if not finite(p)]
+        if bad and self._replaying:
+            self._again("parameter", bad)
+        if bad:
+            self._by_optimizer(optimizer, bad)
+        chosen = self.counter.last
+        if chosen is not None and chosen.noted is not None:
+            chosen.noted.stepped = True
+        if not self._replaying:
+            self.trend.after_update()
+            self.recorder.step(*self.trend.close_step(max(self.counter.done - 1, 0), optimizer))
+
+    def _by_optimizer(self, optimizer: Any, bad: list[torch.Tensor]) -> None:
+        """The update itself made the bad values: undo it and run it again under the recorder, right here."""
+        step = max(self.counter.done - 1, 0)
+        found = Found("parameter", bad, step, None, user_site(4))
+        if self.replay is not None:
+            self._finish_live(found, bad)
+        replay, seed = run_step_again(self.registry, optimizer, self._copy, found)
+        self._conclude(found, replay, replay_result(replay, seed, self._trace_command(step)), seed)
+
+    # ---- hits ----
+
+    def _harm(self, what: What, tensors: list[torch.Tensor], roots: list[torch.Tensor], values: list[Any] | None = None) -> None:
+        values = values if values is not None else list(tensors)
+        if self._replaying:
+            self._again(what, values)
+            return
+        chosen = choose(self.stack, roots) if roots else self.counter.last
+        if chosen is not None and chosen not in self.stack:
+            chosen = None
+        step = self.counter.index_of(chosen, self.stack) if chosen is not None else max(self.counter.done - (what != "loss"), 0)
+        found = Found(what, tensors, step, chosen, user_site(4), gradients=values if what == "gradient" else [])
+        if self.replay is not None:
+            self._finish_live(found, values)
+        if chosen is None:
+            self._conclude(found, None, NotReproduced(self._why_unplaced(), self._trace_command(step)), ())
+        self.found = found
+        raise Hit(what)
+
+    def _why_unplaced(self) -> str:
+        if not self.stack:
+            return "the loop that runs this step is not one that could be rewritten (an installed package's, or a body that yields)"
+        return "the forward of this step began before any loop or function body that could be run again"
+
+    def _again(self, what: What, values: list[torch.Tensor]) -> None:
+        """Something is not finite in the replay: it counts if it is what was found."""
+        found, replay = self.found, self.replay
+        if found is None or replay is None or found.what != what:
+            return
+        replay.again = values
+        raise Replayed(what)
+
+    # ---- replays ----
+
+    def begin_replay(self, attempt: Any) -> None:
+        assert self.found is not None
+        put_back_state(attempt.noted, self.registry, scale_one=self.found.scale_one)
+        self.replay = Replay(self.registry)
+        self.replay.open(attempt.batch)
+
+    def close_trace(self) -> None:
+        if self.replay is not None:
+            self.replay.close()
+
+    def end_replay(self, attempt: Any, error: BaseException | None, reasons: list[str]) -> None:
+        found, replay = self.found, self.replay
+        assert found is not None and replay is not None
+        same = isinstance(error, Replayed)
+        if found.what == "exception":
+            same = type(error) is type(found.error) and str(error) == str(found.error)
+        elif found.what == "parameter" and error is None:
+            replay.again = [t for t in found.tensors if not finite(t)]
+            same = bool(replay.again)
+        if self.trial is not None:
+            os.write(self.trial, b"1" if same else b"0")
+            os._exit(0)
+        if isinstance(error, (KeyboardInterrupt, SystemExit)) and not same:
+            return
+        if same:
+            seed = seeds(found, replay.trace, replay.again)
+            if found.what == "exception" and not _leads_back(seed, replay):
+                self.found, self.replay = None, None
+                return
+            self._conclude(found, replay, Reproduced(replay.seconds), seed)
+        reason = "; ".join(reasons) or self._how_it_ended(error)
+        self._conclude(found, replay, NotReproduced(reason, self._trace_command(found.step), replay.seconds), ())
+
+    def _how_it_ended(self, error: BaseException | None) -> str:
+        assert self.found is not None
+        if self.replay is not None and self.replay.trace.fault is not None:
+            return f"a fault of whynan's own while recording: {self.replay.trace.fault}"
+        if error is None:
+            return f"run again, the step stayed finite: the {self.found.what} did not become non-finite a second time"
+        return f"run again, the step ended with {type(error).__name__}: {error}"
+
+    def _trace_command(self, step: int) -> str:
+        run = self.recorder.run
+        return " ".join(["whynan run --trace-step", str(step), run.script, *run.argv])
+
+    def _conclude(self, found: Found, replay: Replay | None, result: Reproduced | NotReproduced, seed: Any) -> None:
+        """Record the incident and end the run."""
+        trace = replay.trace if replay is not None else None
+        extra: dict[str, Any] = dict(trend=self.trend.trend, dataset_indices=self.loaders.current)
+        if trace is not None and trace.fault is not None:
+            self.limits.append(f"a fault of its own while recording the replay: {type(trace.fault).__name__}: {trace.fault}")
+        self.watching, self.replay = False, None
+        incident = conclude(found, trace, self.registry, result, seed, extra)
+        self.incidents.append(incident)
+        batch = found.attempt.batch if found.attempt is not None else ()
+        self.recorder.incident(incident, writer(incident, trace, batch))
+        self._finish = Stopped("an incident was recorded")
+        raise self._finish
+
+    # ---- tracing a step of this run ----
+
+    def _step_counted(self) -> None:
+        if self.trace_step is not None and self.replay is None and self.counter.done == self.trace_step:
+            self._open_live_trace()
+
+    def _open_live_trace(self) -> None:
+        self.replay = Replay(self.registry)
+        self.replay.open(())
+
+    def _finish_live(self, found: Found, values: list[torch.Tensor]) -> None:
+        assert self.replay is not None
+        replay = self.replay
+        replay.close()
+        self._conclude(found, replay, Reproduced(replay.seconds), seeds(found, replay.trace, values))
+
+
+def replay_result(replay: Replay, seed: Any, command: str) -> Reproduced | NotReproduced:
+    if seed:
+        return Reproduced(replay.seconds)
+    return NotReproduced("run again, the optimizer's step wrote finite values", command, replay.seconds)
+
+
+def _leads_back(seed: Any, replay: Replay) -> bool:
+    """Whether the last operation before the exception read something non-finite."""
+    index = seed[0].operation if seed else None
+    return index is not None and any(not o.stats.finite for o in replay.trace.operations[index].inputs)
+
+

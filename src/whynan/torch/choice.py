@@ -1,0 +1,82 @@
+"""Which attempt a replay of a backward would choose, and what therefore counts as a step.
+
+The smallest sequence number of the graph below the loss says where its forward began: the innermost attempt that had started by then.
+Walking the graph costs, so the answer is learned for every place and used again; at a hit the graph is always walked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+
+from whynan.torch import _compat
+
+LEARNING_RUNS = 3
+NEVER = 1 << 62
+
+
+def smallest_number(roots: Iterable[torch.Tensor]) -> int:
+    """The smallest sequence number of the graph below `roots`."""
+    pending = [r.grad_fn for r in roots if r.grad_fn is not None]
+    seen: set[Any] = set()
+    smallest = NEVER
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if "AccumulateGrad" not in node.name():
+            smallest = min(smallest, _compat.node_number(node))
+        pending.extend(n for n, _ in node.next_functions if n is not None)
+    return smallest
+
+
+def choose(stack: Sequence[Any], roots: Sequence[torch.Tensor]) -> Any | None:
+    """The innermost attempt of `stack` (outermost first) that began before the graph below `roots`; None if none did."""
+    if not stack:
+        return None
+    number = smallest_number(roots)
+    return next((a for a in reversed(stack) if a.noted is not None and a.noted.sequence <= number), None)
+
+
+class Steps:
+    """Counts the steps: runs of the attempts that a replay would choose; attempts inside one do not count."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.last: Any = None
+        self._levels: dict[tuple[int, int], list[int]] = {}
+
+    def count(self, stack: Sequence[Any], roots: Sequence[torch.Tensor]) -> Any | None:
+        """Count the step of a backward over `roots`; returns the attempt that it belongs to."""
+        chosen = self._learned(stack, roots)
+        self.last = chosen
+        if chosen is None:
+            self.done += 1
+            return None
+        if not any(a.noted is not None and a.noted.counted for a in stack[: stack.index(chosen) + 1]):
+            chosen.noted.counted = True
+            self.done = chosen.noted.steps_before + 1
+        return chosen
+
+    def index_of(self, chosen: Any | None, stack: Sequence[Any]) -> int:
+        """The number of the step, from 0, to which `chosen` belongs, counted already or not."""
+        if chosen is None:
+            return self.done
+        outer = next((a for a in stack if a.noted is not None and a.noted.counted), chosen)
+        return int((outer if outer in stack[: stack.index(chosen) + 1] else chosen).noted.steps_before)
+
+    def _learned(self, stack: Sequence[Any], roots: Sequence[torch.Tensor]) -> Any | None:
+        """The choice as a level counted from the innermost attempt; walked for the first runs of every place."""
+        if not stack:
+            return None
+        key = (stack[-1].site_id, len(stack))
+        seen = self._levels.setdefault(key, [])
+        if len(seen) < LEARNING_RUNS or len(set(seen)) > 1 and len(seen) < 4 * LEARNING_RUNS:
+            chosen = choose(stack, roots)
+            seen.append(len(stack) - 1 - stack.index(chosen) if chosen is not None else -1)
+            return chosen
+        level = seen[-1]
+        return stack[len(stack) - 1 - level] if level >= 0 else None

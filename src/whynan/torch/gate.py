@@ -1,0 +1,63 @@
+"""Is it still finite? One reduction over many tensors, confirmed elementwise where it says no."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from whynan.torch import _compat
+from whynan.torch.measure import plain
+
+FUSED = (torch.float16, torch.bfloat16, torch.float32)
+
+
+class Gate:
+    """Reusable buffers of the fused check, one pair a device."""
+
+    def __init__(self) -> None:
+        self._flags: dict[torch.device, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def suspicious(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether something may be non-finite. The tensors are multiplied by exactly 1, their version counters put back."""
+        groups: dict[tuple[torch.device, torch.dtype], list[torch.Tensor]] = {}
+        for tensor in tensors:
+            groups.setdefault((tensor.device, tensor.dtype), []).append(tensor)
+        return any([self._group(device, dtype, group) for (device, dtype), group in groups.items()])
+
+    def _group(self, device: torch.device, dtype: torch.dtype, group: list[torch.Tensor]) -> bool:
+        if dtype not in FUSED or any(t.layout is not torch.strided or t.requires_grad or hasattr(t, "to_local") for t in group):
+            return any(not finite(t) for t in group)
+        flag, one = self._flag(device)
+        flag.zero_()
+        versions = [t._version for t in group]
+        try:
+            _compat.non_finite_flag(group, flag, one)
+        except RuntimeError:  # overlapping memory (an expanded gradient)
+            return any(not finite(t) for t in group)
+        _compat.put_back_versions(group, versions)
+        return bool(flag.item())
+
+    def _flag(self, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+        if device not in self._flags:
+            self._flags[device] = torch.zeros(1, device=device), torch.ones(1, device=device)
+        return self._flags[device]
+
+
+def finite(tensor: torch.Tensor) -> bool:
+    """Exact and read-only; whatever has no floating-point values is finite."""
+    if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.numel() == 0:
+        return True
+    if tensor.numel() == 1 and tensor.layout is torch.strided and not tensor.is_complex():
+        return math.isfinite(tensor.item())
+    values = plain(tensor)
+    if values is None or values.numel() == 0:
+        return True
+    low, high = torch.aminmax(values)
+    return math.isfinite(low.item()) and math.isfinite(high.item())
+
+
+def all_finite(tensors: Iterable[torch.Tensor]) -> bool:
+    """Read-only: for memory that others may write at the same time."""
+    return all(finite(t) for t in tensors)

@@ -1,0 +1,108 @@
+"""From a finished trace to an incident: name things, locate the birth, rank the causes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from whynan.causes import catalogue
+from whynan.core.explain import explain
+from whynan.core.incident import Incident
+from whynan.core.locate import locate
+from whynan.core.places import site_of, user_frame
+from whynan.core.prescribe import prescribe
+from whynan.core.records import Site
+from whynan.core.session import NotReproduced, Reproduced, Seed, Session, What
+from whynan.core.user_code import is_user_file
+from whynan.torch.measure import measure
+from whynan.torch.names import Names, collect
+from whynan.torch.registry import Registry
+from whynan.torch.trace import Trace
+
+
+@dataclass(slots=True)
+class Found:
+    """What the gate found: the bad tensors (losses, leaves with a bad gradient, parameters, buffers) and where the user's code stood."""
+
+    what: What
+    tensors: list[torch.Tensor]
+    step: int
+    attempt: Any = None
+    site: Site | None = None
+    error: BaseException | None = None
+    scale_one: bool = False
+    kind: Any = None
+    gradients: list[torch.Tensor] = field(default_factory=list)
+
+
+def scopes() -> list[dict[str, Any]]:
+    """The variables of the user's running frames, innermost first, and those of their modules."""
+    found, frame = [], sys._getframe(1)
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename):
+            found.append(dict(frame.f_locals))
+            if frame.f_globals is not frame.f_locals:
+                found.append(dict(frame.f_globals))
+        frame = frame.f_back  # type: ignore[assignment]
+    return found
+
+
+def user_site(depth: int = 1) -> Site | None:
+    frame = user_frame(sys._getframe(depth + 1))
+    return site_of(frame) if frame is not None else None
+
+
+def seeds(found: Found, trace: Trace, again: Iterable[torch.Tensor]) -> tuple[Seed, ...]:
+    """What went bad in the replay, with the operation that wrote it last. `again` holds the values themselves."""
+    if found.what == "exception":
+        last = next((op.index for op in reversed(trace.operations) if op.failed or any(not o.stats.finite for o in op.inputs)), None)
+        return (Seed("exception", "", last),)
+    return tuple(Seed(found.what, "", trace.last_writer(t), measure(t)) for t in again)
+
+
+def conclude(
+    found: Found, trace: Trace | None, registry: Registry, replay: Reproduced | NotReproduced, seed: tuple[Seed, ...], extra: dict[str, Any]
+) -> Incident:
+    """`extra`: the session's fields that the backend knows (trend, dataset indices, batch size)."""
+    ran = {id(m) for m in trace.modules if m is not None} if trace is not None else set()
+    names = collect(scopes(), ran | {id(p) for p in registry.leaves()})
+    bad = _named(found.tensors, names, found.what)
+    session = Session(
+        step=found.step,
+        what=found.what,
+        names=bad,
+        seeds=seed if isinstance(replay, Reproduced) else (),
+        operations=trace.finished(names.modules, names.tensors) if trace is not None else [],
+        parameters=bad if found.what in ("gradient", "parameter") else None,
+        optimizers=registry.optimizer_states(),
+        replay=replay,
+        site=found.site,
+        exception=f"{type(found.error).__name__}: {found.error}" if found.error is not None else None,
+        kind=found.kind or ("nan" if any(torch.isnan(t).any() for t in found.gradients or found.tensors) else "inf"),
+        **extra,
+    )
+    return diagnose(session)
+
+
+def diagnose(session: Session) -> Incident:
+    birth = locate(session)
+    if birth is None:
+        if isinstance(session.replay, Reproduced):
+            session.replay = NotReproduced("the record of the replayed step does not lead to an operation", seconds=session.replay.seconds)
+        return Incident(session, None)
+    causes = catalogue()
+    diagnoses = explain(birth, session, causes)
+    return Incident(session, birth, diagnoses, prescribe(birth, diagnoses, causes))
+
+
+def _named(tensors: list[torch.Tensor], names: Names, what: What) -> tuple[str, ...]:
+    known = [names.of(t) for t in tensors]
+    if what in ("loss", "exception"):
+        return tuple(n for n in known if n)
+    return tuple(sorted(n or f"tensor of shape {tuple(t.shape)}" for n, t in zip(known, tensors, strict=True)))
+
+

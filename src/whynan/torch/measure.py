@@ -1,0 +1,93 @@
+"""Statistics of a tensor as plain numbers. One pass tells finite from not; only what is not finite is looked at again."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import torch
+
+from whynan.core.records import TensorStats
+
+COUNT_LIMIT = 1 << 20  # elements up to which zeros are counted
+ROW_LIMIT = 4096
+SAMPLE = 8
+
+
+def measure(tensor: torch.Tensor, *, full: bool = False) -> TensorStats:
+    """`full` adds `absmin` and `zero` whatever the size."""
+    shape, dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
+    values = plain(tensor)
+    if values is None or values.numel() == 0:
+        return TensorStats(shape, dtype)
+    low, high = (float(v) for v in torch.aminmax(values))
+    if math.isfinite(low) and math.isfinite(high):
+        stats = TensorStats(shape, dtype, low, high, max(abs(low), abs(high)))
+    else:
+        stats = _of_non_finite(values, shape, dtype)
+        values = values[torch.isfinite(values)]
+    return _counted(stats, values) if full or values.numel() <= COUNT_LIMIT else stats
+
+
+def plain(tensor: torch.Tensor) -> torch.Tensor | None:
+    """The values of any tensor as a dense real one; None where they can't be read (meta, nested, quantized)."""
+    tensor = tensor.detach()
+    if hasattr(tensor, "to_local"):
+        tensor = tensor.to_local()
+    if tensor.layout is not torch.strided:
+        tensor = tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()
+    if tensor.is_quantized or tensor.is_meta or tensor.is_nested:
+        return None
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
+    if tensor.dtype is torch.bool:
+        return tensor.to(torch.uint8)
+    if tensor.is_floating_point() and tensor.element_size() == 1:
+        return tensor.float()
+    return tensor
+
+
+def _of_non_finite(values: torch.Tensor, shape: tuple[int, ...], dtype: str) -> TensorStats:
+    nan = int(torch.isnan(values).sum())
+    posinf, neginf = int((values == math.inf).sum()), int((values == -math.inf).sum())
+    finite = values[torch.isfinite(values)]
+    if finite.numel() == 0:
+        return TensorStats(shape, dtype, nan=nan, posinf=posinf, neginf=neginf)
+    low, high = (float(v) for v in torch.aminmax(finite))
+    return TensorStats(shape, dtype, low, high, max(abs(low), abs(high)), nan=nan, posinf=posinf, neginf=neginf)
+
+
+def _counted(stats: TensorStats, finite: torch.Tensor) -> TensorStats:
+    if finite.numel() == 0:
+        return replace(stats, zero=0)
+    zero = int(finite.numel() - torch.count_nonzero(finite))
+    if zero == finite.numel() or not finite.is_floating_point():
+        return replace(stats, zero=zero)
+    magnitude = finite.abs()
+    absmin = float(magnitude[magnitude > 0].min()) if zero else float(magnitude.min())
+    return replace(stats, zero=zero, absmin=absmin)
+
+
+def bad_rows(tensor: torch.Tensor, *, nan_only: bool = False) -> tuple[int, ...] | None:
+    """The indices along dimension 0 that hold a non-finite element."""
+    if tensor.dim() == 0 or tensor.layout is not torch.strided:
+        return None
+    values = plain(tensor)
+    if values is None or not values.is_floating_point():
+        return None
+    bad = torch.isnan(values) if nan_only else ~torch.isfinite(values)
+    rows = bad.reshape(bad.shape[0], -1).any(1).nonzero().flatten() if bad.numel() else bad.new_zeros(0)
+    return tuple(rows[:ROW_LIMIT].tolist())
+
+
+def values_at(operand: torch.Tensor, result: torch.Tensor) -> tuple[float, ...]:
+    """Up to eight elements of `operand` at the places where `result` is not finite, where the shapes can be matched."""
+    bad = (~torch.isfinite(result)).flatten().nonzero().flatten()[:SAMPLE] if result.dim() else None
+    try:
+        spread = operand.detach().expand(result.shape).reshape(-1)
+    except RuntimeError:
+        return tuple(float(v) for v in operand.flatten()[:1]) if operand.numel() == 1 else ()
+    if spread.is_complex():
+        return ()
+    picked = spread[:1] if bad is None else spread[bad]
+    return tuple(float(v) for v in picked.tolist())

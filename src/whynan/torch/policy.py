@@ -1,0 +1,108 @@
+"""What is copied at which place: learned from what a place has done so far, so that a plain loop copies nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from whynan.torch.copies import TensorCopy
+from whynan.torch.noted import Noted
+
+LEARNING_RUNS = 2
+HALF = (torch.float16, torch.bfloat16)
+
+
+@dataclass(slots=True)
+class Policy:
+    """`overwrites`: after an optimizer's step the same attempt ran another backward, so its first parameters are needed for a replay."""
+
+    runs: int = 0
+    chosen: int = 0
+    overwrites: bool = False
+    buffers: TensorCopy = field(default_factory=TensorCopy)
+    leaves: TensorCopy = field(default_factory=TensorCopy)
+    versions: dict[int, int] = field(default_factory=dict)
+    by_hand: bool | None = None
+
+    @property
+    def settled(self) -> bool:
+        return self.runs >= LEARNING_RUNS
+
+    @property
+    def may_be_chosen(self) -> bool:
+        return self.chosen > 0 or self.runs < LEARNING_RUNS
+
+    def backward(self, noted: Noted) -> None:
+        noted.backwards += 1
+        self.chosen += 1
+        if noted.stepped:
+            self.overwrites = True
+
+    def close(self, noted: Noted) -> None:
+        self.runs += 1
+        noted.written.clear()
+
+    def hand_written(self, leaves: list[torch.Tensor]) -> bool:
+        """Whether the leaves are changed between two backwards by something that is no optimizer; assumed until it is known."""
+        versions = {id(p): p._version for p in leaves}
+        common = [key for key in versions if key in self.versions]
+        if common:
+            self.by_hand = any(versions[key] != self.versions[key] for key in common)
+        self.versions = versions
+        return self.by_hand is not False
+
+
+class Policies:
+    def __init__(self) -> None:
+        self._known: dict[int, Policy] = {}
+        self._said: set[str] = set()
+
+    def of(self, attempt: Any) -> Policy:
+        policy = self._known.get(attempt.site_id)
+        if policy is None:
+            policy = self._known[attempt.site_id] = Policy()
+        return policy
+
+    def replayed_for_exception(self, attempt: Any, stack: list[Any]) -> bool:
+        """Whether `attempt`, just left by an exception, is the step that it ended: one that backwards have chosen before, else the
+        innermost loop's body, else the outermost function."""
+        if self.of(attempt).chosen:
+            return True
+        if any(self.of(a).chosen for a in stack):
+            return False
+        return attempt.site.kind == "loop" or not stack
+
+    def say_once(self, limits: list[str], text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            limits.append(text)
+
+
+def copies_before(optimizer: Any, closure: bool, policy: Policy | None) -> bool:
+    """Whether the parameters are to be copied before this step: it may spoil them, or the same attempt needs them again."""
+    if closure or policy is None or policy.overwrites or not policy.settled:
+        return True
+    return risky(optimizer)
+
+
+def risky(optimizer: Any) -> bool:
+    """Steps that are known to make non-finite values out of finite gradients: half precision, no eps, numbers that are not finite,
+    and whatever is not torch's own."""
+    if not type(optimizer).__module__.startswith("torch."):
+        return True
+    for group in optimizer.param_groups:
+        if group.get("eps", 1.0) == 0 or any(p.dtype in HALF for p in group["params"]):
+            return True
+        if not _all_finite_numbers(group):
+            return True
+    return False
+
+
+def _all_finite_numbers(group: dict[str, Any]) -> bool:
+    for key in ("lr", "eps", "weight_decay", "momentum"):
+        value = group.get(key)
+        if isinstance(value, float) and not -1e30 < value < 1e30:
+            return False
+    return True

@@ -1,0 +1,119 @@
+"""What is being trained: optimizers, leaves without an optimizer, modules with buffers, gradient scalers."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from whynan.core.places import site_of, user_frame
+from whynan.core.records import OptimizerState, Site
+
+WALKED_NODES = 20_000
+
+
+class Registry:
+    def __init__(self) -> None:
+        self.optimizers: weakref.WeakKeyDictionary[torch.optim.Optimizer, Site | None] = weakref.WeakKeyDictionary()
+        self.modules: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+        self.scalers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.orphans: dict[int, weakref.ref[torch.Tensor]] = {}
+        self._owned: list[torch.Tensor] | None = None
+        self._owned_ids: set[int] = set()
+        self._started_finite: dict[tuple[int, str], bool] = {}
+
+    def made_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        frame = user_frame(sys._getframe(1))
+        self.optimizers[optimizer] = site_of(frame) if frame is not None else None
+        self._owned = None
+
+    def met_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        if optimizer not in self.optimizers:
+            self.optimizers[optimizer] = None
+            self._owned = None
+
+    def forget_groups(self) -> None:
+        """Parameter groups may have changed."""
+        self._owned = None
+
+    @property
+    def owned(self) -> list[torch.Tensor]:
+        """The parameters of all optimizers."""
+        if self._owned is None:
+            found = {id(p): p for o in list(self.optimizers) for group in o.param_groups for p in group["params"]}
+            self._owned, self._owned_ids = list(found.values()), set(found)
+        return self._owned
+
+    def leaves(self) -> list[torch.Tensor]:
+        """Everything that collects gradients, as far as it is known."""
+        owned = self.owned
+        return [*owned, *self.orphan_leaves()] if self.orphans else owned
+
+    def orphan_leaves(self) -> list[torch.Tensor]:
+        found = []
+        for key, reference in list(self.orphans.items()):
+            tensor = reference()
+            if tensor is None or key in self._owned_ids:
+                del self.orphans[key]
+            else:
+                found.append(tensor)
+        return found
+
+    def learn_leaves(self, roots: list[torch.Tensor]) -> None:
+        """Find the leaves below `roots` that no optimizer holds (hand-written updates, inputs that need a gradient)."""
+        self.owned  # noqa: B018  refreshes the ids
+        for leaf in _leaves_below(roots):
+            if id(leaf) not in self._owned_ids and isinstance(leaf, nn.Parameter | torch.Tensor):
+                self.orphans[id(leaf)] = weakref.ref(leaf)
+
+    def buffers(self) -> list[tuple[str, nn.Module, torch.Tensor]]:
+        """Floating-point buffers that were finite when first seen."""
+        found = []
+        for module in list(self.modules):
+            for name, buffer in module._buffers.items():
+                if buffer is not None and buffer.is_floating_point() and self._counts(module, name, buffer):
+                    found.append((name, module, buffer))
+        return found
+
+    def _counts(self, module: nn.Module, name: str, buffer: torch.Tensor) -> bool:
+        key = (id(module), name)
+        if key not in self._started_finite:
+            self._started_finite[key] = bool(torch.isfinite(buffer).all())
+        return self._started_finite[key]
+
+    def optimizer_states(self) -> tuple[OptimizerState, ...]:
+        return tuple(_described(o, site) for o, site in list(self.optimizers.items()))
+
+
+def _leaves_below(roots: list[torch.Tensor]) -> Iterator[torch.Tensor]:
+    pending = [r.grad_fn for r in roots if r.grad_fn is not None]
+    seen: set[Any] = set()
+    while pending and len(seen) < WALKED_NODES:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None) if "AccumulateGrad" in node.name() else None
+        if leaf is not None:
+            yield leaf
+        pending.extend(n for n, _ in node.next_functions if n is not None)
+
+
+def _described(optimizer: torch.optim.Optimizer, site: Site | None) -> OptimizerState:
+    groups = tuple({k: _number(v) for k, v in group.items() if k != "params" and _number(v) is not None} for group in optimizer.param_groups)
+    dtypes = {str(p.dtype).removeprefix("torch.") for group in optimizer.param_groups for p in group["params"]}
+    return OptimizerState(type(optimizer).__name__, groups, site, tuple(sorted(dtypes)))
+
+
+def _number(value: Any) -> object:
+    if isinstance(value, torch.Tensor):
+        return float(value) if value.numel() == 1 else None
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (tuple, list)) and all(isinstance(v, (int, float)) for v in value):
+        return tuple(value)
+    return None

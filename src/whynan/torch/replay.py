@@ -1,0 +1,102 @@
+"""Running a step again: put the framework's state back, record every operation, put the world back."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from whynan.torch import _compat
+from whynan.torch.incidents import scopes
+from whynan.torch.names import collect
+from whynan.torch.noted import Noted, put_back_random
+from whynan.torch.registry import Registry
+from whynan.torch.scaling import put_back
+from whynan.torch.trace import Trace
+
+
+class Replay:
+    """One traced run. `trace` holds its record; `again` the values that went bad again."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+        self.trace = Trace()
+        self.again: list[torch.Tensor] = []
+        self.started = time.perf_counter()
+        self._stack = contextlib.ExitStack()
+
+    def open(self, batch: Iterable[Any]) -> None:
+        """`batch`: what the loop was given, any nesting of containers."""
+        self._introduce(batch)
+        self._stack.enter_context(_compat.eager())
+        self._stack.enter_context(quiet_distributed())
+        self._stack.enter_context(self.trace.where)
+        self._stack.enter_context(self.trace)
+
+    def close(self) -> None:
+        self._stack.close()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+    def _introduce(self, batch: Iterable[Any]) -> None:
+        names = collect(scopes(), None)
+        for _, buffer in names.buffers:
+            self.trace.know(buffer, "buffer")
+        for _, parameter in names.parameters:
+            self.trace.know(parameter, "parameter")
+        for leaf in self.registry.leaves():
+            self.trace.know(leaf, "parameter")
+            if leaf.grad is not None:
+                self.trace.know(leaf.grad, "gradient")
+        for optimizer in list(self.registry.optimizers):
+            for state in optimizer.state.values():
+                for value in state.values() if isinstance(state, dict) else ():
+                    if isinstance(value, torch.Tensor):
+                        self.trace.know(value, "state")
+        for tensor in tensors_in(batch):
+            self.trace.know(tensor, "input", from_batch=not tensor.requires_grad)
+
+
+def put_back_state(noted: Noted, registry: Registry, *, scale_one: bool) -> None:
+    """Everything of the framework's as it was when the attempt began."""
+    put_back_random(noted)
+    if noted.buffers is not None:
+        noted.buffers.restore()
+    for written in reversed(noted.written):
+        written.restore()
+    if noted.leaves is not None:
+        noted.leaves.restore()
+    for leaf in registry.leaves():
+        leaf.grad = None
+    put_back(noted.scales, one=scale_one)
+    torch.clear_autocast_cache()
+
+
+def tensors_in(value: Any, depth: int = 0) -> Iterable[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif depth < 4 and isinstance(value, (list, tuple)):
+        for part in value[:256]:
+            yield from tensors_in(part, depth + 1)
+    elif depth < 4 and isinstance(value, dict):
+        for part in list(value.values())[:256]:
+            yield from tensors_in(part, depth + 1)
+    elif depth < 4 and type(value).__module__ != "builtins" and isinstance(getattr(value, "__dict__", None), dict):
+        yield from tensors_in(dict(value.__dict__), depth + 1)
+
+
+@contextlib.contextmanager
+def quiet_distributed() -> Any:
+    """No rank waits for another while one of them runs a step again."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        yield
+        return
+    from whynan.torch.distributed import alone
+
+    with alone():
+        yield

@@ -1,0 +1,102 @@
+"""Loss scaling: what belongs to the scale is no incident.
+
+A gradient that overflows because the scale is too high is healthy: the step is skipped and the scale falls. Whether it is the scale's
+fault is tried with a scale of 1; a loss that is not finite before it is scaled never is.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from whynan.torch.gate import finite
+
+SKIPS = 20  # skipped steps in a row that count as an incident
+
+
+class Scaling:
+    """Follows every GradScaler. `tried` tells that the overflow of this step was already found to be the scale's."""
+
+    def __init__(self, met: Callable[[Any], None]) -> None:
+        self._met = met
+        self._scaled: dict[int, tuple[weakref.ref[torch.Tensor], torch.Tensor]] = {}
+        self._undo: list[Callable[[], None]] = []
+        self.skipped = 0
+        self.tried = False
+        self._inside_step = False
+        self._stepped = False
+
+    def install(self) -> None:
+        kind = torch.amp.GradScaler
+        self._patch(kind, "scale", self._watch_scale)
+        self._patch(kind, "step", self._watch_step)
+        self._patch(kind, "update", self._watch_update)
+
+    def uninstall(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def _patch(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
+        original = owner.__dict__[name]
+        setattr(owner, name, functools.wraps(original)(wrap(original)))
+        self._undo.append(lambda: setattr(owner, name, original))
+
+    def _watch_scale(self, original: Any) -> Any:
+        def scale(scaler: Any, outputs: Any) -> Any:
+            scaled = original(scaler, outputs)
+            self._met(scaler)
+            if isinstance(outputs, torch.Tensor) and isinstance(scaled, torch.Tensor) and scaler.is_enabled():
+                self._scaled.clear()
+                self._scaled[id(scaled)] = (weakref.ref(scaled), outputs.detach())
+            return scaled
+
+        return scale
+
+    def _watch_step(self, original: Any) -> Any:
+        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            self._inside_step, self._stepped = True, False
+            try:
+                return original(scaler, optimizer, *args, **kwargs)
+            finally:
+                self._inside_step = False
+                self.skipped = 0 if self._stepped else self.skipped + 1
+
+        return step
+
+    def _watch_update(self, original: Any) -> Any:
+        def update(scaler: Any, *args: Any, **kwargs: Any) -> Any:
+            self.tried = False
+            return original(scaler, *args, **kwargs)
+
+        return update
+
+    def optimizer_stepped(self, optimizer: Any) -> None:
+        """Called before every optimizer step; a fused optimizer skips inside its own step."""
+        found = getattr(optimizer, "found_inf", None)
+        self._stepped = not (isinstance(found, torch.Tensor) and bool(found.item()))
+
+    def unscaled(self, root: torch.Tensor) -> torch.Tensor | None:
+        """The loss of which `root` is the scaled one."""
+        known = self._scaled.get(id(root))
+        return known[1] if known is not None and known[0]() is root else None
+
+    def is_scaled(self, roots: list[torch.Tensor]) -> bool:
+        """Whether these are scaled losses that were finite before."""
+        losses = [self.unscaled(root) for root in roots]
+        return bool(losses) and all(loss is not None and finite(loss) for loss in losses)
+
+
+def scales(scalers: Any) -> list[tuple[Any, torch.Tensor]]:
+    return [(s, s._scale) for s in list(scalers) if getattr(s, "_scale", None) is not None]
+
+
+def put_back(noted: list[tuple[Any, torch.Tensor]], *, one: bool) -> None:
+    """Set every scaler to the scale it had on entry, or to 1."""
+    for scaler, scale in noted:
+        scaler._per_optimizer_states.clear()
+        with torch.no_grad():
+            scaler._scale = torch.full_like(scaler._scale, 1.0) if one else scale.clone()

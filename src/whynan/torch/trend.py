@@ -1,0 +1,93 @@
+"""The course of the run: loss, gradient norm, update ratio and rate; every step at first, then within a budget of time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from whynan.core.records import Trend
+
+DENSE_STEPS = 100
+SHARE = 0.004  # of the run's time that may go into norms after the dense start
+KEPT = 512
+SMALL_BYTES = 1 << 20
+COPIED_SHARE = 0.04  # of the parameters' memory
+
+
+class TrendWatch:
+    def __init__(self) -> None:
+        self.trend = Trend()
+        self._spent = 0.0
+        self._start = time.perf_counter()
+        self._watched: list[torch.Tensor] = []
+        self._before: list[torch.Tensor] = []
+        self.loss = math.nan
+        self.grad_norm = math.nan
+        self.update_ratio = math.nan
+
+    def due(self, step: int) -> bool:
+        return step < DENSE_STEPS or self._spent < SHARE * (time.perf_counter() - self._start)
+
+    def measure(self, optimizer: torch.optim.Optimizer) -> None:
+        """Norms of the gradients, right before the step."""
+        start = time.perf_counter()
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if _dense(p.grad)]
+        self.grad_norm = _norm(grads)
+        self._watched = _sampled(optimizer)
+        self._before = [p.detach().clone() for p in self._watched]
+        self._spent += time.perf_counter() - start
+
+    def after_update(self) -> None:
+        """|change| / |parameter| over the parameters that were copied."""
+        if not self._before:
+            return
+        start = time.perf_counter()
+        change = _norm(torch._foreach_sub([p.detach() for p in self._watched], self._before))
+        size = _norm(self._before)
+        self.update_ratio = change / size if size > 0 else math.nan
+        self._watched, self._before = [], []
+        self._spent += time.perf_counter() - start
+
+    def close_step(self, step: int, optimizer: torch.optim.Optimizer) -> tuple[int, float, float, float, float]:
+        """Append one entry and forget the oldest beyond `KEPT` (of the old ones every second is kept)."""
+        rate = optimizer.param_groups[0].get("lr", math.nan)
+        entry = (step, self.loss, self.grad_norm, self.update_ratio, float(rate))
+        trend = self.trend
+        columns: list[list[Any]] = [trend.steps, trend.loss, trend.grad_norm, trend.update_ratio, trend.lr]
+        for column, value in zip(columns, entry, strict=True):
+            column.append(value)
+            if len(column) > KEPT:
+                del column[: KEPT // 2 : 2]
+        self.grad_norm = self.update_ratio = math.nan
+        return entry
+
+
+def _sampled(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    """All parameters of a small model; of a large one the smallest tensors, up to a share of its memory."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"] if _dense(p.grad) and p.is_floating_point()]
+    limit = max(SMALL_BYTES, COPIED_SHARE * sum(p.nbytes for p in parameters))
+    chosen, used = [], 0
+    for parameter in sorted(parameters, key=lambda p: p.nbytes):
+        used += parameter.nbytes
+        if used > limit:
+            break
+        chosen.append(parameter)
+    return chosen
+
+
+def _dense(grad: torch.Tensor | None) -> bool:
+    return grad is not None and grad.layout is torch.strided
+
+
+def _norm(tensors: Sequence[Any]) -> float:
+    if not tensors:
+        return math.nan
+    try:
+        norms = torch._foreach_norm([t.detach() for t in tensors])
+        return float(torch.stack([n.float() for n in norms]).norm())
+    except RuntimeError:  # several devices
+        return math.sqrt(sum(float(t.detach().float().norm()) ** 2 for t in tensors))

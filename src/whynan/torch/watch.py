@@ -1,0 +1,81 @@
+"""The hooks that see every step: the autograd engine, optimizer steps, gradient scalers, loaders, buffers.
+
+Each of them only calls a method of `Watcher`; all are put back by `uninstall`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+from torch.optim import optimizer as optim
+
+from whynan.torch import _compat
+from whynan.torch.loader import LoaderWatch
+from whynan.torch.registry import Registry
+from whynan.torch.scaling import Scaling
+
+
+class Watcher(Protocol):
+    def engine(self, original: Any, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
+
+    def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
+
+    def after_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
+
+
+class Hooks:
+    def __init__(self, watcher: Watcher, registry: Registry, scaling: Scaling, loaders: LoaderWatch) -> None:
+        self._watcher, self._registry, self._scaling, self._loaders = watcher, registry, scaling, loaders
+        self._undo: list[Callable[[], None]] = []
+
+    def install(self) -> None:
+        self._engine()
+        self._optimizers()
+        self._buffers()
+        self._scaling.install()
+        self._loaders.install()
+        self._undo += [self._scaling.uninstall, self._loaders.uninstall]
+
+    def uninstall(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def _engine(self) -> None:
+        original, watcher = _compat.engine(), self._watcher
+
+        @functools.wraps(original)
+        def engine(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            return watcher.engine(original, outputs, args, kwargs)
+
+        _compat.set_engine(engine)
+        self._undo.append(lambda: _compat.set_engine(original))
+
+    def _optimizers(self) -> None:
+        before = optim.register_optimizer_step_pre_hook(lambda o, args, kwargs: self._watcher.before_step(o, args, kwargs))
+        after = optim.register_optimizer_step_post_hook(lambda o, args, kwargs: self._watcher.after_step(o, args, kwargs))
+        self._undo += [before.remove, after.remove]
+        registry = self._registry
+        self._wrap(torch.optim.Optimizer, "_patch_step_function", lambda o: registry.made_optimizer(o))
+        self._wrap(torch.optim.Optimizer, "add_param_group", lambda o: registry.forget_groups())
+
+    def _buffers(self) -> None:
+        registry = self._registry
+        self._wrap(nn.Module, "register_buffer", lambda module: registry.modules.add(module))
+        self._wrap(nn.Module, "__setstate__", lambda module: registry.modules.add(module) if module._buffers else None)
+
+    def _wrap(self, owner: Any, name: str, note: Callable[[Any], Any]) -> None:
+        """After the method of `owner` has run, `note` its object."""
+        original = owner.__dict__[name]
+
+        @functools.wraps(original)
+        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, *args, **kwargs)
+            note(self)
+            return result
+
+        setattr(owner, name, wrapper)
+        self._undo.append(lambda: setattr(owner, name, original))
