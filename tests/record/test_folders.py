@@ -108,6 +108,15 @@ def test_what_we_did_not_make_is_left_alone(tmp_path: Path) -> None:
     broken.mkdir()
     (broken / store.FILE).write_text("no database")
     make(tmp_path, "20260103-000000-1")
+    make(tmp_path, "best-20260101-000000-1")
+    assert names(tmp_path) == ["20260101-000000-1", "20260101-000000-4", "20260103-000000-1"]
     folders.prune(tmp_path, keep=1)
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"20260101-000000-2", "20260101-000001-3", "notes", "20260101-000000-4", "20260103-000000-1"}
+    assert left == {
+        "20260101-000000-2",
+        "20260101-000001-3",
+        "notes",
+        "20260101-000000-4",
+        "20260103-000000-1",
+        "best-20260101-000000-1",
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -10,7 +11,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -145,10 +148,13 @@ def test_a_run_killed_at_any_moment_is_readable(tmp_path: Path, wait: float) -> 
     process = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], cwd=ROOT, env=environment(), stdout=subprocess.PIPE)
     assert process.stdout is not None
     with process, process.stdout:
-        assert process.stdout.readline() == b"ready\n"
-        time.sleep(wait)
-        alive = store.read(only_run(tmp_path))
-        process.send_signal(signal.SIGKILL)
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            time.sleep(wait)
+            alive = store.read(only_run(tmp_path))
+            assert (only_run(tmp_path) / f"{store.FILE}-wal").exists()
+        finally:
+            process.send_signal(signal.SIGKILL)
     for _ in range(2):
         run = store.read(only_run(tmp_path))
         assert not run.ended
@@ -159,17 +165,38 @@ def test_a_run_killed_at_any_moment_is_readable(tmp_path: Path, wait: float) -> 
         assert trend.steps == list(range(run.steps))
 
 
-def test_a_killed_run_is_readable_where_nothing_can_be_written(tmp_path: Path) -> None:
-    """A copy without SQLite's helper files, as somebody may send one."""
-    one = recorder(tmp_path / "runs")
-    one.step(0, 1.0, 1.0, 1.0, 1.0)
-    one.finish("clean", 0, 0.0, 1)
-    run = only_run(tmp_path / "runs")
-    run.chmod(0o555)
+@contextlib.contextmanager
+def as_somebody_else() -> Iterator[None]:
+    """Root may write anywhere, so it has to be somebody else for a while."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
     try:
-        assert store.read(run).steps == 1
+        yield
     finally:
+        os.seteuid(user)
+
+
+def test_a_run_is_readable_where_nothing_can_be_written() -> None:
+    """SQLite's helper files cannot be made there."""
+    with tempfile.TemporaryDirectory() as folder:
+        one = recorder(Path(folder))
+        one.step(0, 1.0, 1.0, 1.0, 1.0)
+        one.finish("clean", 0, 0.0, 1)
+        run = only_run(Path(folder))
+        os.chmod(folder, 0o755)
+        run.chmod(0o555)
+        with as_somebody_else():
+            assert store.read(run).steps == 1
         run.chmod(0o755)
+
+
+def test_another_programs_database_is_told_as_such(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / store.FILE) as connection:
+        connection.executescript(store.SCHEMA)
+    connection.close()
+    with pytest.raises(store.UnreadableRun, match="was not written by whynan"):
+        store.read(tmp_path)
 
 
 def environment() -> dict[str, str]:
@@ -262,5 +289,5 @@ def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
     with sqlite3.connect(run / store.FILE) as connection:
         connection.execute(f"PRAGMA user_version = {store.VERSION + 1}")
     connection.close()
-    with pytest.raises(store.UnreadableRun, match="newer whynan .*: upgrade whynan"):
+    with pytest.raises(store.UnreadableRun, match=r"newer whynan .*: upgrade whynan"):
         store.read(run)

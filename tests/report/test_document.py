@@ -12,7 +12,23 @@ from whynan.core.session import Seed
 from whynan.report import json as report_json
 from whynan.report.document import document
 
-ORIGIN = ["direction", "op", "call", "autograd_node", "file", "line", "column", "function", "source", "module", "samples", "dataset_indices", "parameters", "inputs", "output"]
+ORIGIN = [
+    "direction",
+    "op",
+    "call",
+    "autograd_node",
+    "file",
+    "line",
+    "column",
+    "function",
+    "source",
+    "module",
+    "samples",
+    "dataset_indices",
+    "parameters",
+    "inputs",
+    "output",
+]
 INCIDENT = ["step", "kind", "phase", "first_seen", "origin", "chain", "causes", "remedies", "replay", "trend", "folder"]
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.report.samples import HOSTILE, as_markdown, built, diagnosis, incident, operation, site, unplaced
 from whynan.core.incident import Remedy, Run
 from whynan.report.document import document
+from whynan.report.markdown import code
 
 
 def test_the_parts_stand_in_the_fixed_order() -> None:
@@ -37,6 +40,14 @@ def test_nothing_from_the_user_acts() -> None:
 def test_a_fence_is_longer_than_any_in_the_source_line() -> None:
     one = operation(site(source="x = '````'", column=None, expression=None))
     assert "`````python\nx = '````'\n`````" in as_markdown(built(incident(one)))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a", "`a`"), ("a`b``c", "```a`b``c```"), ("`a", "`` `a ``"), ("a\nb", "`a b`"), ("", "")],
+)
+def test_inline_code_holds_any_text(text: str, expected: str) -> None:
+    assert code(text) == expected
 
 
 def test_clean_and_unplaced_runs_are_told() -> None:

@@ -90,8 +90,9 @@ def test_where_names_the_line_of_the_mistake_if_it_is_another() -> None:
 def test_evidence_gives_the_numbers_and_the_limit_they_cross() -> None:
     evidence = part(on_terminal(built(incident())), "evidence").splitlines()
     assert evidence[0] == "the smallest argument is 0.0, log needs more than 0"
-    assert evidence[1] == "input: float32 [64], 0 to 0.98, 3 of 64 zero"
-    assert evidence[2] == "output: float32 [64], -4 to 0, 3 of 64 -inf; float32 ends at 3.40e38"
+    assert evidence[1] == "output: float32 64, -4 to 0, 3 of 64 -inf; float32 ends at 3.40e38"
+    evidence = part(on_terminal(built(incident(diagnoses=()))), "evidence").splitlines()
+    assert evidence[0] == "input: float32 64, 0 to 0.98, 3 of 64 zero"
 
 
 def test_why_explains_the_mechanism_and_is_left_out_where_none_is_known() -> None:
@@ -105,6 +106,15 @@ def test_help_shows_the_change_and_how_to_try_it() -> None:
         "use-log-softmax (for log-of-zero)",
         "  - torch.log(p)",
         "  + torch.log_softmax(z, -1)",
+        "not tried; to try it, make the change and run the same command again",
+    ]
+    two = (Remedy("x", "y", "- a\n+ b"), Remedy("z", "y", "Take the other one."))
+    assert part(on_terminal(built(incident(remedies=two))), "help").splitlines() == [
+        "x (for y)",
+        "  - a",
+        "  + b",
+        "z (for y)",
+        "Take the other one.",
         "not tried; to try it, make the change and run the same command again",
     ]
     told = incident(remedies=(Remedy("x", "y", "+ z", reason="no snapshot"),))
@@ -156,6 +166,8 @@ def test_a_value_from_outside_the_step_is_told_as_such(op: str, words: str) -> N
 def test_lines_keep_to_the_terminals_width_and_to_60_at_least(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = on_terminal(built(incident(folder="r")), width, monkeypatch)
     assert max(map(len, text.splitlines())) <= max(width, 60)
+    if width < 60:
+        assert text == on_terminal(built(incident(folder="r")), 60, monkeypatch)
 
 
 def test_commands_and_paths_are_never_broken() -> None:
@@ -189,10 +201,19 @@ def test_tabs_and_wide_characters_do_not_shift_the_underline() -> None:
     assert lines[2].count("^") == len("torch.log(p)")
 
 
-def test_of_two_equal_expressions_the_one_at_the_column_is_underlined() -> None:
-    source = "d = torch.log(p) + torch.log(p)"
-    lines = part(on_terminal(built(placed_at(source=source, column=(8 + 19, 8 + 31)))), "where").splitlines()
-    assert lines[2].index("^") == 2 + 19
+@pytest.mark.parametrize(
+    ("source", "expression", "at"),
+    [
+        ("d = torch.log(p) + torch.log(p)", "torch.log(p)", 4),
+        ("d = torch.log(p) + torch.log(p)", "torch.log(p)", 19),
+        ("d = p*p", "p", 4),
+        ("d = p*p", "p", 6),
+    ],
+)
+def test_of_two_equal_expressions_the_one_at_the_column_is_underlined(source: str, expression: str, at: int) -> None:
+    column = (8 + at, 8 + at + len(expression))
+    lines = part(on_terminal(built(placed_at(source=source, column=column, expression=expression))), "where").splitlines()
+    assert lines[2].index("^") == 2 + at
 
 
 @pytest.mark.parametrize("column", [None, (5, 3), (900, 910), (-1, 2)])
@@ -243,4 +264,4 @@ def test_a_clean_run_is_one_line() -> None:
 
 def test_statistics_of_nothing_finite_are_told() -> None:
     one = operation(outputs=(TensorStats((2, 3), "float16", nan=6),))
-    assert "output: float16 [2, 3], 6 of 6 NaN" in on_terminal(built(incident(one)))
+    assert "output: float16 2x3, 6 of 6 NaN" in on_terminal(built(incident(one)))

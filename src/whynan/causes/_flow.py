@@ -11,13 +11,16 @@ REACH = 48  # operations looked at on the way back; causes lie close to the birt
 
 # operations that hand a value on: what is 0 before is 0 behind them
 CARRIES_ZERO = frozenset(
-    "sqrt mul abs pow square sum mean cumsum prod cumprod clamp clamp_min maximum max amax min amin minimum _to_copy to clone copy cat stack index "
-    "index_select gather select_scatter slice_scatter embedding relu expand neg div contiguous where masked_fill linalg_vector_norm norm "
-    "nansum squeeze repeat flip roll mm mv bmm addmm dot view reshape".split()
+    "sqrt mul abs pow square sum mean cumsum prod cumprod clamp clamp_min maximum max amax min amin minimum "
+    "_to_copy to clone copy cat stack index index_select gather select_scatter slice_scatter embedding relu expand "
+    "neg div contiguous where masked_fill linalg_vector_norm norm nansum squeeze repeat flip roll mm mv bmm addmm "
+    "dot view reshape".split()
 )
 # operations that change a value one by one and keep its meaning
-RENAMES = frozenset("_to_copy to clone copy contiguous detach cat stack index index_select gather select repeat flip expand view reshape clamp "
-                    "clamp_min clamp_max".split())  # fmt: skip
+RENAMES = frozenset(
+    "_to_copy to clone copy contiguous detach cat stack index index_select gather select repeat flip expand view "
+    "reshape clamp clamp_min clamp_max".split()
+)
 
 
 def operation(session: Session, index: int | None) -> Operation | None:

@@ -43,17 +43,31 @@ def extent(operand: Operand) -> str:
     return f"the {operand.role} ({shape(stats)}) runs from {num(stats.min)} to {num(stats.max)}"
 
 
+OPERATORS = {
+    "operator.truediv": "the division",
+    "operator.pow": "the power",
+    "operator.mul": "the product",
+    "operator.add": "the sum",
+    "operator.sub": "the difference",
+    "operator.matmul": "the matrix product",
+}
+
+
 def called(birth: Birth, operation: Operation | None = None) -> str:
-    """What the user wrote: `torch.log`, `/` for a division; the kernel's name where it is not known."""
+    """What the user wrote: `torch.log`, `the division` for a `/`, `F.poisson_nll_loss (log)` where that ran another operation."""
     shown = operation or birth.operation
     call = shown.site.call if shown.site else None
-    operators = {"operator.truediv": "the division", "operator.pow": "the power", "operator.mul": "the product", "operator.add": "the sum",
-                 "operator.sub": "the difference", "operator.matmul": "the matrix product"}  # fmt: skip
-    return operators.get(call or "", call or shown.op) if not (call or "").startswith("operator.") else operators.get(call or "", shown.op)
+    if call is None or call.startswith("operator."):
+        return OPERATORS.get(call or "", shown.op)
+    return call if shown.op.strip("_") in call or call.rpartition(".")[2] in shown.op else f"{call} ({shown.op})"
 
 
 def outcome(operation: Operation) -> str:
     """`3 NaN and 2 inf`."""
     outputs = operation.outputs
-    counts = [(sum(out.nan for out in outputs), "NaN"), (sum(out.posinf for out in outputs), "inf"), (sum(out.neginf for out in outputs), "-inf")]
+    counts = [
+        (sum(out.nan for out in outputs), "NaN"),
+        (sum(out.posinf for out in outputs), "inf"),
+        (sum(out.neginf for out in outputs), "-inf"),
+    ]
     return listing([f"{number} {name}" for number, name in counts if number]) or "no non-finite value"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from typing import Any
+from typing import Any, cast
 
 import click
 
+from whynan.core.backend import StepBackend
 from whynan.record.recorder import RunRecorder
+from whynan.script.attempts import Runtime
+from whynan.script.importer import on_import
+from whynan.script.sites import SiteTable
 
 PIP_LINE = 'pip install "whynan[torch]"'
 
@@ -18,22 +22,36 @@ def require_one() -> None:
         raise click.UsageError(f"no framework to watch is installed: {PIP_LINE}")
 
 
+class Idle:
+    """The backend of a script that has not imported a framework: nothing is watched, so nothing else is asked of it."""
+
+    watching = False
+
+
 class Watch:
     """The backend once there is one. Whatever fails in it costs the watch, never the run."""
 
     def __init__(self, recorder: RunRecorder, trace_step: int | None) -> None:
         self.recorder, self.trace_step = recorder, trace_step
         self.backend: Any = None
+        self.runtime: Any = None
 
-    def attach(self, *_: Any) -> None:
+    def prepare(self, sites: SiteTable) -> Runtime:
+        """What rewritten code calls from the start of the script on."""
+        self.runtime = Runtime(sites, cast(StepBackend, Idle()))
+        on_import("torch", self.attach)
+        return self.runtime  # type: ignore[no-any-return]
+
+    def attach(self, torch: Any) -> None:
         """Called by the import hook when torch has been imported."""
         try:
             from whynan.torch.backend import TorchBackend
 
-            self.recorder.run.backend_version = str(sys.modules["torch"].__version__).partition("+")[0]
+            self.recorder.run.backend_version = str(torch.__version__).partition("+")[0]
             backend = TorchBackend(self.recorder, trace_step=self.trace_step)
+            backend.runtime = self.runtime
             backend.install()
-            self.backend = backend
+            self.backend = self.runtime.backend = backend
         except Exception as error:
             self.recorder.limit(f"the run was not watched: {type(error).__name__}: {error}")
 

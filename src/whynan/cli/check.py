@@ -23,7 +23,8 @@ class Outcome:
 
 
 def repeat(run: Path, number: int) -> Outcome:
-    """`repro.py` exits with 3 where the birth happens again, with 0 where it does not; anything else is its own failure."""
+    """`repro.py` prints what it found and exits with 0 where the birth happens again, with 1 where all is finite. Python itself
+    exits with 1 on an exception too, but then nothing was found."""
     folder = folder_of(run, number)
     if not (folder / REPRO).is_file():
         return Outcome(2, f"incident {number}: cannot be repeated, {folder} has no {REPRO}")
@@ -33,9 +34,9 @@ def repeat(run: Path, number: int) -> Outcome:
         )
     except subprocess.TimeoutExpired:
         return Outcome(2, f"incident {number}: {REPRO} did not end within {LIMIT} s")
-    if done.returncode == 3:
-        return Outcome(3, f"incident {number}: it still happens here" + remark(done.stdout))
     if done.returncode == 0:
+        return Outcome(3, f"incident {number}: it still happens here" + remark(done.stdout))
+    if done.returncode == 1 and done.stdout.strip():
         return Outcome(0, f"incident {number}: it does not happen here" + remark(done.stdout))
     return Outcome(2, f"incident {number}: {REPRO} failed with exit status {done.returncode}" + remark(done.stderr))
 

@@ -39,7 +39,7 @@ def ended_after_module(args: list[str], taking: set[str]) -> list[str]:
     while index < len(args) and args[index].startswith("-") and args[index] not in ("-", "--"):
         if args[index].startswith("-m"):
             after = index + (2 if args[index] == "-m" else 1)
-            return [*args[:after], "--", *args[after:]]
+            return args if after > len(args) else [*args[:after], "--", *args[after:]]
         index += 2 if args[index] in taking else 1
     return args
 

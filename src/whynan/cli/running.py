@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NoReturn
 
 import click
 
@@ -18,7 +19,6 @@ from whynan.cli.ranks import Claim, rank
 from whynan.cli.stderr import complain
 from whynan.core.incident import Run
 from whynan.record.recorder import RunRecorder
-from whynan.script.importer import on_import
 from whynan.script.launch import Ending, Program, UsageError, launch
 
 INCIDENT = 3
@@ -28,7 +28,7 @@ Status = Literal["clean", "incident", "error"]
 def prepare(options: RunOptions) -> Callable[[], int]:
     """Everything that can be wrong use is found here, before the script starts."""
     try:
-        program = Program(options.target, options.argv, module=options.is_module)
+        program = Program("module" if options.is_module else "script", options.target, options.argv)
     except UsageError as error:
         raise click.UsageError(str(error)) from error
     require_one()
@@ -43,14 +43,15 @@ def prepare(options: RunOptions) -> Callable[[], int]:
 def run(program: Program, options: RunOptions, outputs: list[Output]) -> int:
     recorder = RunRecorder(Run(options.target, options.argv, rank=rank()), options.output, whynan.report.json, complain)
     watch, claim, owner = Watch(recorder, options.trace_step), Claim(options.output, recorder.run.rank), os.getpid()
-    on_import("torch", watch.attach)
-    ending = launch(program)
+    ending = launch(program, watch.prepare, recorder.limit)
     if os.getpid() == owner:  # a child that the script forked ends here too, and is not the run
         try:
             conclude(ending, watch, claim, options, outputs)
         except Exception as error:
             complain(f"the report failed: {type(error).__name__}: {error}")
-    return INCIDENT if recorder.incidents else ending.exit_code
+    if ending.kind == "interrupted":
+        interrupt()
+    return INCIDENT if recorder.incidents or ending.kind == "stopped" else ending.code
 
 
 def conclude(ending: Ending, watch: Watch, claim: Claim, options: RunOptions, outputs: list[Output]) -> None:
@@ -58,7 +59,13 @@ def conclude(ending: Ending, watch: Watch, claim: Claim, options: RunOptions, ou
     recorder = watch.recorder
     watch.detach()
     failed = bool(recorder.incidents)
-    status: Status = "incident" if failed else "clean" if ending.exit_code == 0 else "error"
-    recorder.finish(status, None if failed else ending.exit_code, watch.overhead, max(watch.steps, recorder.run.steps))
+    status: Status = "incident" if failed else "clean" if ending.kind != "stopped" and ending.code == 0 else "error"
+    recorder.finish(status, None if failed else ending.code, watch.overhead, max(watch.steps, recorder.run.steps))
     if claim.speaks(failed):
         present(recorder, outputs, quiet=options.quiet)
+
+
+def interrupt() -> NoReturn:
+    """End by SIGINT as plain Python does, its finalisation included; the traceback has been shown."""
+    sys.excepthook = lambda *_: None
+    raise KeyboardInterrupt

@@ -13,15 +13,15 @@ from whynan.core.records import Site
 from whynan.core.session import Birth, Session
 
 Level = Literal["operation", "data", "run"]
-Part = Literal["argument", "divisor", "base", "left", "whole", "keyword"]
+Part = Literal["argument", "divisor", "base", "whole", "keyword"]
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
     """How an expression is rewritten: `template` takes the place of one `part` of it, whose own text goes where `{}` stands.
 
-    `calls` restricts the edit to calls of these names (`log`, `softmax`), `inner` to those whose argument is itself such a call: then
-    `{}` stands for the arguments of the inner call. `keyword` is the argument that the part `keyword` means.
+    `calls` restricts the edit to calls of these names (`log`, `softmax`), `inner` to those whose argument is itself such a call:
+    then `{}` stands for the arguments of the inner call. `keyword` is the argument that the part `keyword` means.
     """
 
     part: Part
@@ -42,8 +42,8 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One entry of the vocabulary. The causes of level `run` stand before the mechanism at the birth, because mending the mechanism
-    would not mend the run. `no_remedy` is the reason why none is advised."""
+    """One entry of the vocabulary. The causes of level `run` stand before the mechanism at the birth, because mending the
+    mechanism would not mend the run. `no_remedy` is the reason why none is advised."""
 
     name: str
     title: str
@@ -56,8 +56,8 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a probe says: how sure it is, one sentence, and the numbers it rests on. `site` is the line of the mistake where that is
-    not the birth's; `why` and `doubt` replace those of the cause where this birth needs other words."""
+    """What a probe says: how sure it is, one sentence, and the numbers it rests on. `site` is the line of the mistake where that
+    is not the birth's; `why` and `doubt` replace those of the cause where this birth needs other words."""
 
     confidence: float
     summary: str

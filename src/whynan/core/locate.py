@@ -151,11 +151,11 @@ def _chain(walk: Walk, index: int) -> Iterable[int]:
 
 
 def _first_consumer(operations: list[Operation], operand: Operand, default: Operation) -> Operation:
-    """The first operation that read the memory in which the bad value came."""
+    """The first operation that read the memory in which the bad value came, and let it through (`isnan(x)` only looks at it)."""
     if operand.identity is None:
         return default
     readers = (op for op in operations if any(o.identity == operand.identity and not o.stats.finite for o in op.inputs))
-    return next((op for op in readers if op.site is not None), default)
+    return next((op for op in readers if op.site is not None and not op.finite), default)
 
 
 def _kind(operation: Operation, operand: Operand | None) -> Kind:

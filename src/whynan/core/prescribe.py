@@ -16,21 +16,22 @@ def prescribe(birth: Birth, diagnoses: tuple[Diagnosis, ...], catalogue: Catalog
     remedies: dict[str, Remedy] = {}
     for diagnosis in diagnoses[:CAUSES]:
         entry = find(catalogue, diagnosis.cause)
-        for advice in entry.cause.remedies if entry else ():
-            change = _change(advice, diagnosis.site or birth.site)
-            remedies.setdefault(advice.name, Remedy(advice.name, diagnosis.cause, change))
+        site = diagnosis.site or birth.site
+        found = [(advice, _change(advice, site)) for advice in (entry.cause.remedies if entry else ())]
+        for advice, change in sorted(found, key=lambda one: one[1] is None):  # what fits the user's line comes first
+            remedies.setdefault(advice.name, Remedy(advice.name, diagnosis.cause, change or advice.text))
     return tuple(remedies.values())
 
 
-def _change(advice: Advice, site: Site | None) -> str:
-    """The lines before and after the change; the advice in words where no edit fits the expression."""
+def _change(advice: Advice, site: Site | None) -> str | None:
+    """The lines before and after the change; None where no edit fits the expression."""
     if site is None or not site.expression or not site.source:
-        return advice.text
+        return None
     for edit in advice.edits:
         expression = rewritten(site.expression, edit)
         if expression is not None and site.source.count(site.expression) == 1:
             return f"- {site.source}\n+ {site.source.replace(site.expression, expression)}"
-    return advice.text
+    return None
 
 
 def rewritten(expression: str, edit: Edit) -> str | None:
@@ -64,11 +65,10 @@ def _part(tree: ast.expr, edit: Edit) -> ast.expr | None:
         keywords = tree.keywords if isinstance(tree, ast.Call) else []
         return next((k.value for k in keywords if k.arg == edit.keyword), None)
     if isinstance(tree, ast.BinOp):
-        operators = {"divisor": ast.Div, "base": ast.Pow, "left": (ast.Add, ast.Sub, ast.MatMult)}
-        wanted = operators.get(edit.part)
-        fits = wanted is not None and isinstance(tree.op, wanted)
-        return (tree.right if edit.part == "divisor" else tree.left) if fits else None
-    if not isinstance(tree, ast.Call) or edit.part == "left":
+        if edit.part == "divisor" and isinstance(tree.op, ast.Div):
+            return tree.right
+        return tree.left if edit.part == "base" and isinstance(tree.op, ast.Pow) else None
+    if not isinstance(tree, ast.Call):
         return None
     return _argument(tree, 1 if edit.part == "divisor" else 0)
 

@@ -127,9 +127,8 @@ class RunRecorder:
         folders.prune(self.output)
 
     def _give_up(self, reason: str) -> None:
-        if not self._closed:
-            self._closed = True
-            self._warn(f"this run cannot be recorded in {self.shown_output} ({reason}); it goes on without")
+        self._closed = True
+        self._warn(f"this run cannot be recorded in {self.shown_output} ({reason}); it goes on without")
         store, self._store = self._store, None
         with contextlib.suppress(Exception):
             if store is not None:

@@ -4,44 +4,66 @@ from __future__ import annotations
 
 import inspect
 import textwrap
+from collections.abc import Iterator
 from typing import TextIO
 
 from rich.text import Text
 
 from whynan.report.terminal import console_for, encodable, paragraph
 
-UNDERLINES = set("=-~")
+INDENT = "  "
+VERBATIM = ("References",)  # sections of which each line is a paragraph
 
 
 def render(name: str, document: str, file: TextIO) -> None:
-    """Paragraphs are filled to the terminal's width, headings stand out, indented blocks stay as they are."""
+    """Paragraphs are filled to the terminal's width, headings stand out, blocks that are indented further stay as they are."""
     console = console_for(file)
-    blocks = inspect.cleandoc(document).split("\n\n")
-    lines = [Text(name, "bold cyan"), *(line for block in blocks for line in [Text(""), *shown(block, console.width)])]
-    for line in lines:
+    for line in [Text(name, "bold cyan"), *lines(document, console.width)]:
         console.print(encodable(line, console), soft_wrap=True)
 
 
-def shown(block: str, width: int) -> list[Text]:
-    lines = block.split("\n")
-    if len(lines) > 1 and lines[1] and set(lines[1]) <= UNDERLINES:
-        return [paragraph(lines[0], "bold"), *(shown("\n".join(lines[2:]), width) if lines[2:] else [])]
-    if lines[0][:1].isspace():
-        return [paragraph(line, "green") for line in lines]
-    return [paragraph(line) for item in items(lines) for line in filled(item, width)]
+def lines(document: str, width: int) -> Iterator[Text]:
+    heading = ""
+    for block in inspect.cleandoc(document).split("\n\n"):
+        yield Text("")
+        first, *rest = block.split("\n")
+        if rest and not first[:1].isspace() and all(line[:1].isspace() for line in rest if line):
+            heading = first
+            yield paragraph(heading, "bold")
+            yield from body(rest, width, heading in VERBATIM)
+        else:
+            yield from body([first, *rest], width, heading in VERBATIM)
 
 
-def items(lines: list[str]) -> list[str]:
-    """The lines of a paragraph or list, one text an item."""
+def body(block: list[str], width: int, verbatim: bool) -> Iterator[Text]:
+    """One paragraph; lines that stand deeper than four columns are code."""
+    prose: list[str] = []
+    for line in block:
+        if line.startswith(" " * 5) or verbatim:
+            yield from filled(prose, width)
+            prose = []
+            yield paragraph(INDENT + line[4:] if line.startswith(" " * 4) else INDENT + line, "" if verbatim else "green")
+        else:
+            prose.append(line)
+    yield from filled(prose, width)
+
+
+def filled(prose: list[str], width: int) -> Iterator[Text]:
+    indent = INDENT if prose and prose[0][:1].isspace() else ""
+    for item in items(prose):
+        deeper = indent + (INDENT if item.startswith(("- ", "* ")) else "")
+        for line in textwrap.wrap(
+            item, width, initial_indent=indent, subsequent_indent=deeper, break_long_words=False, break_on_hyphens=False
+        ):
+            yield paragraph(line)
+
+
+def items(prose: list[str]) -> list[str]:
+    """The lines of a paragraph, joined; of a list, joined item by item."""
     found: list[str] = []
-    for line in lines:
+    for line in map(str.strip, prose):
         if found and not line.startswith(("- ", "* ")):
-            found[-1] += " " + line.strip()
+            found[-1] += " " + line
         else:
             found.append(line)
     return found
-
-
-def filled(item: str, width: int) -> list[str]:
-    indent = "  " if item.startswith(("- ", "* ")) else ""
-    return textwrap.wrap(item, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

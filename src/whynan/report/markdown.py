@@ -56,7 +56,7 @@ def where(incident: IncidentPart) -> Iterator[str]:
 def remedies(incident: IncidentPart) -> Iterator[str]:
     for remedy in incident.remedies[:3]:
         yield f"{code(remedy.name)} (for {code(remedy.cause)}):"
-        yield fenced(remedy.change, "diff")
+        yield fenced(remedy.change, "diff") if remedy.change.startswith(("- ", "+ ")) else escaped(remedy.change)
         yield escaped(words.trial(remedy))
 
 

@@ -18,6 +18,7 @@ from whynan.report.plain import excerpt, visible
 
 LABEL = 10
 NARROWEST = 60
+MOST = 3  # remedies shown
 CHANGE = {"-": "red", "+": "green"}
 
 
@@ -91,12 +92,20 @@ def source_line(incident: IncidentPart, room: int) -> list[Text]:
 
 
 def remedies(incident: IncidentPart) -> list[Text]:
+    """The changes; what is said of several in a row is said once, after the last."""
     found = []
-    for remedy in incident.remedies[:3]:
+    shown = incident.remedies[:MOST]
+    for remedy, following in zip(shown, [*shown[1:], None], strict=False):
         found.append(paragraph(f"{remedy.name} (for {remedy.cause})"))
-        found += [verbatim("  " + line, CHANGE.get(line[:1], "")) for line in remedy.change.splitlines()]
-        found.append(paragraph(words.trial(remedy)))
+        found += [change(line) for line in remedy.change.splitlines()]
+        if following is None or words.trial(following) != words.trial(remedy):
+            found.append(paragraph(words.trial(remedy)))
     return found
+
+
+def change(line: str) -> Text:
+    """A line of code to take away or to add, or a sentence of advice."""
+    return verbatim("  " + line, CHANGE[line[0]]) if line[:2] in ("- ", "+ ") else paragraph(line)
 
 
 def paragraph(text: str, style: str = "") -> Text:

@@ -81,10 +81,12 @@ def born_by(incident: IncidentPart) -> str | None:
 
 
 def evidence(incident: IncidentPart) -> list[str]:
-    """The leading cause's own numbers, then what went into the operation and what came out."""
+    """The leading cause's own numbers, without one what went into the operation, and what came out."""
     origin = incident.origin
-    found = list(incident.causes[0].evidence) if incident.causes else []
-    found += [f"{operand.role or 'input'}: {measures(operand)}" for operand in origin.inputs[:FEW]]
+    if incident.causes and incident.causes[0].evidence:
+        found = list(incident.causes[0].evidence)
+    else:
+        found = [f"{operand.role or 'input'}: {measures(operand)}" for operand in origin.inputs[:FEW]]
     if origin.output is not None:
         limit = LARGEST.get(origin.output.dtype) if origin.output.posinf or origin.output.neginf else None
         found.append(f"output: {measures(origin.output)}" + (f"; {origin.output.dtype} ends at {limit}" if limit else ""))
@@ -96,7 +98,8 @@ def measures(stats: Input | Output) -> str:
     counts = [(stats.nan, "NaN"), (stats.posinf, "inf"), (stats.neginf, "-inf"), (stats.zero or 0, "zero")]
     sick = [f"{count} of {total} {name}" for count, name in counts if count]
     spread = [f"{short(stats.min)} to {short(stats.max)}"] if stats.min is not None and stats.max is not None else []
-    return f"{stats.dtype} {list(stats.shape)}, " + ", ".join(spread + sick or ["empty"])
+    shape = "x".join(map(str, stats.shape)) or "scalar"
+    return f"{stats.dtype} {shape}, " + ", ".join(spread + sick or ["empty"])
 
 
 def short(value: Number | None) -> str:

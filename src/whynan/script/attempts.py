@@ -16,6 +16,7 @@ from typing import Any
 from whynan.core.backend import Passing, StepBackend
 from whynan.script import random_states
 from whynan.script.capture import Captured, capture
+from whynan.script.hooks import Again, PlainAttempt
 from whynan.script.journal import Journal
 from whynan.script.silence import Silence
 from whynan.script.sites import AttemptSite, SiteTable
@@ -67,35 +68,13 @@ class Attempt:
             self.state = DONE
             self.runtime.end_replay(self, error)
             return False
-        again = self.runtime.leave(self, error)
-        self.state = AGAIN if again else DONE
-        return again
-
-
-class Plain:
-    """An attempt after watching has ended: the body runs once, nothing is noted."""
-
-    __slots__ = ("fresh",)
-    replaying = False
-    names: dict[str, Any] = {}
-
-    def __init__(self) -> None:
-        self.fresh = True
-
-    def __iter__(self) -> Iterator[Plain]:
-        return self
-
-    def __next__(self) -> Plain:
-        if not self.fresh:
-            raise StopIteration
-        self.fresh = False
-        return self
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        pass
+        if not self.runtime.leave(self, error):
+            self.state = DONE
+            return False
+        self.state = AGAIN
+        if error is None:
+            raise Again  # a body that ended by `return` or `break` would leave the loop around it
+        return True
 
 
 class Runtime:
@@ -117,8 +96,8 @@ class Runtime:
             self._local.stack = stack = []
             return stack
 
-    def attempts(self, site_id: int, live: dict[str, Any]) -> Attempt | Plain:
-        return Attempt(self, site_id, live) if self.backend.watching else Plain()
+    def attempts(self, site_id: int, live: dict[str, Any]) -> Attempt | PlainAttempt:
+        return Attempt(self, site_id, live) if self.backend.watching else PlainAttempt()
 
     def passing(self) -> None:
         """The first statement of the user's handlers that catch everything: what is ours goes on its way."""
@@ -150,6 +129,7 @@ class Runtime:
             self.backend.give_up("leaving a step", fault)
         if not again:
             attempt.captured = None
+            self.journal.release(attempt.position)
         self.spent += time.perf_counter() - start
         return again
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -30,6 +31,9 @@ from whynan.torch.scaling import SKIPS, Scaling, scales
 from whynan.torch.trend import TrendWatch
 from whynan.torch.trial import overflows_at_scale_one
 from whynan.torch.watch import Hooks
+
+
+_NOTHING = contextlib.nullcontext()
 
 
 class TorchBackend:
@@ -173,7 +177,8 @@ class TorchBackend:
     def _guarded(self, doing: str, function: Any, *args: Any) -> None:
         start = time.perf_counter()
         try:
-            function(*args)
+            with _compat.unrecorded() if self.replay is not None else _NOTHING:
+                function(*args)
         except Passing:
             raise
         except Exception as fault:
@@ -198,7 +203,7 @@ class TorchBackend:
         loss = self.scaling.unscaled(roots[0]) if roots else None
         loss = loss if loss is not None else roots[0] if roots else None
         if loss is not None and loss.numel() == 1:
-            self.trend.loss = float(loss)
+            self.trend.loss = float(loss.detach())
 
     def _after_backward(self, roots: list[torch.Tensor], accumulates: bool, results: Any, inputs: Any) -> None:
         if accumulates:

@@ -1,18 +1,19 @@
 """A division by a number so small that the quotient overflows.
 
 What happens
-    The divisor is not 0 but close to the smallest number that the format holds: a sum of scores that all but vanished, a product of
-    probabilities, a norm of a vector that shrank.
+    The divisor is not 0 but close to the smallest number that the format holds: a sum of scores that all but vanished, a
+    product of probabilities, a norm of a vector that shrank.
 
 Why it gives NaN or Inf
-    1e-30 fits into float32, 1 / 1e-39 does not: the quotient exceeds 3.4e38 (65504 in float16) and becomes inf. In the backward pass
-    the derivative divides by the square of the divisor, so it overflows long before the quotient itself does.
+    1e-30 fits into float32, 1 / 1e-39 does not: the quotient exceeds 3.4e38 (65504 in float16) and becomes inf. In the
+    backward pass the derivative divides by the square of the divisor, so it overflows long before the quotient itself does.
 
 How to recognise it
     The divisor is non-zero, its magnitude far below 1e-30 (1e-3 in float16), and the quotient is inf.
 
 How to fix it
-    Give the divisor a floor in proportion to what it stands for (1 for a count or a sum of weights), or stay in the logarithm.
+    Give the divisor a floor in proportion to what it stands for (1 for a count or a sum of weights), or stay in the
+    logarithm.
 
 When this diagnosis is wrong
     If the numerator is what is huge, the overflow is its own: see fp32-overflow and fp16-overflow.
@@ -74,7 +75,7 @@ def _below(operation: Operation, backward: bool) -> tuple[Operand, ...]:
 
 
 def _smallest(operand: Operand) -> float:
-    """The smallest magnitude above 0 where the quotient went bad; infinite where the divisor is 0 there, which is another cause."""
+    """The smallest magnitude where the quotient went bad; infinite where the divisor is 0 there, which is another cause."""
     if operand.at_birth:
         found = [abs(value) for value in operand.at_birth if value == value]
         return min(found) if found and min(found) > 0 else float("inf")
@@ -83,7 +84,7 @@ def _smallest(operand: Operand) -> float:
     return operand.stats.absmin
 
 
-EXAMPLE = '''
+EXAMPLE = """
 import torch
 from torch import nn
 
@@ -98,5 +99,5 @@ for step in range(3):
     loss.backward()
     optimizer.step()
     print(f"step {step} loss {loss.item():.4g}")
-'''
+"""
 TWIN = EXAMPLE.replace("score.sum()", "score.sum().clamp_min(1.0)")

@@ -1,8 +1,8 @@
 """A division of a number by zero.
 
 What happens
-    Something other than 0 is divided by 0, its reciprocal or inverse square root is taken, or 0 is raised to a negative power: the
-    degree of an isolated node to the power -1/2, a distance of 0 in a denominator, a scale that vanished.
+    Something other than 0 is divided by 0, its reciprocal or inverse square root is taken, or 0 is raised to a negative
+    power: the degree of an isolated node to the power -1/2, a distance of 0 in a denominator, a scale that vanished.
 
 Why it gives NaN or Inf
     x / 0 is inf with the sign of x. The next operation that subtracts two of them or multiplies one by 0 gives NaN.
@@ -11,8 +11,8 @@ How to recognise it
     The divisor is exactly 0 and the numerator is not.
 
 How to fix it
-    Keep the divisor away from 0 (a floor, an epsilon inside the root), or set the quotient to its intended value where the divisor is 0
-    before the division is made, not afterwards.
+    Keep the divisor away from 0 (a floor, an epsilon inside the root), or set the quotient to its intended value where the
+    divisor is 0 before the division is made, not afterwards.
 
 When this diagnosis is wrong
     If the divisor only became 0 because exponentials underflowed or an epsilon rounded away, that is the cause.
@@ -45,7 +45,11 @@ CAUSE = Cause(
                 Edit("argument", "{}.clamp_min(1e-6)", calls=("rsqrt", "reciprocal")),
             ),
         ),
-        Advice("floor-power-base", "Keep the base of a negative power away from 0.", (Edit("base", "{}.clamp_min(1e-6)", calls=("pow",)),)),
+        Advice(
+            "floor-power-base",
+            "Keep the base of a negative power away from 0.",
+            (Edit("base", "{}.clamp_min(1e-6)", calls=("pow",)),),
+        ),
     ),
 )
 
@@ -67,7 +71,9 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     exponent = number(operation, "exponent") if operation.op == "pow" else None
     if exponent is not None:
         facts.append(f"the exponent is {exponent:.4g}")
-    return Verdict(0.6 if birth.direction == "backward" else 0.9, f"{called(birth, operation)} {done}{at_rows(birth)}", tuple(facts))
+    return Verdict(
+        0.6 if birth.direction == "backward" else 0.9, f"{called(birth, operation)} {done}{at_rows(birth)}", tuple(facts)
+    )
 
 
 def _vanished(operation: Operation) -> Operand | None:
@@ -79,7 +85,7 @@ def _vanished(operation: Operation) -> Operand | None:
     return operand if below and meets(operand, is_zero) else None
 
 
-EXAMPLE = '''
+EXAMPLE = """
 import torch
 from torch import nn
 
@@ -95,5 +101,5 @@ for step in range(3):
     loss.backward()
     optimizer.step()
     print(f"step {step} loss {loss.item():.4g}")
-'''
+"""
 TWIN = EXAMPLE.replace("edges.sum(1).rsqrt()", "edges.sum(1).clamp_min(1.0).rsqrt()")

@@ -1,8 +1,8 @@
 """Zero divided by zero.
 
 What happens
-    A quotient of two numbers that vanish together: a dice or IoU score without a foreground, the cosine of a zero vector, a row
-    normalised by its own sum, a correlation with a constant series, a mean over an empty group.
+    A quotient of two numbers that vanish together: a dice or IoU score without a foreground, the cosine of a zero vector, a
+    row normalised by its own sum, a correlation with a constant series, a mean over an empty group.
 
 Why it gives NaN or Inf
     0 / 0 has no value and floating point returns NaN. That the numerator is 0 does not save the quotient.
@@ -11,12 +11,12 @@ How to recognise it
     Numerator and denominator are both exactly 0 at the rows that became NaN.
 
 How to fix it
-    Decide what the empty case is worth and write it: an epsilon in the denominator (and in the numerator of a dice score), a count of
-    at least 1, torch.nn.functional.normalize for vectors, or leave such rows out.
+    Decide what the empty case is worth and write it: an epsilon in the denominator (and in the numerator of a dice score), a
+    count of at least 1, torch.nn.functional.normalize for vectors, or leave such rows out.
 
 When this diagnosis is wrong
-    If the denominator should not be 0 at all, look at what made it: a count over nothing, a spread of a constant column, exponentials
-    that underflowed, an epsilon that rounded away. Those causes are named first where the record shows them.
+    If the denominator should not be 0 at all, look at what made it: a count over nothing, a spread of a constant column,
+    exponentials that underflowed, an epsilon that rounded away. Those causes are named first where the record shows them.
 
 References
     https://pytorch.org/docs/stable/generated/torch.nn.functional.normalize.html
@@ -85,7 +85,7 @@ def _evidence(divided: Operand | None, by: Operand | None) -> tuple[str, ...]:
     return tuple(facts)
 
 
-EXAMPLE = '''
+EXAMPLE = """
 import torch
 from torch import nn
 
@@ -102,5 +102,5 @@ for step in range(3):
     loss.backward()
     optimizer.step()
     print(f"step {step} loss {loss.item():.4g}")
-'''
+"""
 TWIN = EXAMPLE.replace("(p.sum(1) + y.sum(1))", "(p.sum(1) + y.sum(1)).clamp_min(1e-6)")

@@ -1,19 +1,19 @@
 """Standardising by a spread that is zero.
 
 What happens
-    Data are centred and divided by their standard deviation, and one column, sample or channel is constant: a silent clip, a padded
-    row, a feature that never changes, a batch of identical rewards.
+    Data are centred and divided by their standard deviation, and one column, sample or channel is constant: a silent clip, a
+    padded row, a feature that never changes, a batch of identical rewards.
 
 Why it gives NaN or Inf
-    The spread of equal numbers is exactly 0. The centred values are 0 as well, so the quotient is 0 / 0 = NaN; where the mean rounds,
-    it is a small number over 0 = inf.
+    The spread of equal numbers is exactly 0. The centred values are 0 as well, so the quotient is 0 / 0 = NaN; where the mean
+    rounds, it is a small number over 0 = inf.
 
 How to recognise it
     The divisor comes out of std, var or the root of a mean square of centred values, and is exactly 0 there.
 
 How to fix it
-    Divide by the larger of the spread and a small number, or by sqrt(var + eps) as the normalisation layers do; leave constant columns
-    out of the features altogether.
+    Divide by the larger of the spread and a small number, or by sqrt(var + eps) as the normalisation layers do; leave
+    constant columns out of the features altogether.
 
 When this diagnosis is wrong
     A spread of NaN rather than 0 comes from a single element: see var-single-sample.
@@ -92,12 +92,14 @@ def _of_centred_squares(session: Session, mean: Operation) -> bool:
     if square is None or square.op not in ("pow", "mul", "square"):
         return False
     centred = producer(session, argument(square))
-    return centred is not None and centred.op == "sub" and any(
-        made is not None and made.op == "mean" for made in (producer(session, one) for one in centred.inputs)
+    return (
+        centred is not None
+        and centred.op == "sub"
+        and any(made is not None and made.op == "mean" for made in (producer(session, one) for one in centred.inputs))
     )
 
 
-EXAMPLE = '''
+EXAMPLE = """
 import torch
 from torch import nn
 
@@ -113,5 +115,5 @@ for step in range(3):
     loss.backward()
     optimizer.step()
     print(f"step {step} loss {loss.item():.4g}")
-'''
+"""
 TWIN = EXAMPLE.replace("x.std(1, keepdim=True)", "x.std(1, keepdim=True).clamp_min(1e-5)")

@@ -11,11 +11,13 @@ How to recognise it
     The smallest argument is negative, and the result is NaN rather than -inf.
 
 How to fix it
-    Make the argument positive by construction: softplus or exp of a free number, a learned log-variance in place of a variance, the
-    log_input=True form of the Poisson likelihood. A floor hides the sign but gives no gradient that would bring it back.
+    Make the argument positive by construction: softplus or exp of a free number, a learned log-variance in place of a
+    variance, the log_input=True form of the Poisson likelihood. A floor hides the sign but gives no gradient that would bring
+    it back.
 
 When this diagnosis is wrong
-    A number that is negative by rounding alone (-1e-8) comes from a difference of nearly equal numbers: compute that one otherwise.
+    A number that is negative by rounding alone (-1e-8) comes from a difference of nearly equal numbers: compute that one
+    otherwise.
 
 References
     https://pytorch.org/docs/stable/generated/torch.nn.PoissonNLLLoss.html
@@ -43,7 +45,9 @@ CAUSE = Cause(
             "Make the argument positive by construction, with softplus or exp of a free number.",
             (Edit("argument", "torch.nn.functional.softplus({})", calls=("log", "log2", "log10")),),
         ),
-        Advice("use-log-parametrisation", "Let the network put out the logarithm itself (log_input=True, a learned log-variance)."),
+        Advice(
+            "use-log-parametrisation", "Let the network put out the logarithm itself (log_input=True, a learned log-variance)."
+        ),
     ),
 )
 
@@ -70,7 +74,7 @@ def _evidence(session: Session, operand: Operand, pole: float) -> tuple[str, ...
     return tuple(facts)
 
 
-EXAMPLE = '''
+EXAMPLE = """
 import torch
 from torch import nn
 
@@ -85,5 +89,5 @@ for step in range(3):
     loss.backward()
     optimizer.step()
     print(f"step {step} loss {loss.item():.4g}")
-'''
+"""
 TWIN = EXAMPLE.replace("rate = model(x)", "rate = nn.functional.softplus(model(x))")

@@ -1,8 +1,8 @@
 """The logarithm of an exact zero.
 
 What happens
-    A logarithm is taken of a number that is exactly 0: a softmax or sigmoid that underflowed, a product of many probabilities, a
-    difference of two equal numbers, a target that is 0.
+    A logarithm is taken of a number that is exactly 0: a softmax or sigmoid that underflowed, a product of many
+    probabilities, a difference of two equal numbers, a target that is 0.
 
 Why it gives NaN or Inf
     log(0) is -inf. The mean over the batch is then infinite, its gradient 1/0 too, and the next 0 * inf is NaN.
@@ -12,8 +12,9 @@ How to recognise it
     (17 in float16); a product of 400 probabilities of one half does so too.
 
 How to fix it
-    Compute the logarithm without the number: log_softmax, logsigmoid, logsumexp, cross_entropy or binary_cross_entropy_with_logits on
-    the logits, a sum of logarithms in place of the logarithm of a product. Where the zero is genuine, give the argument a floor.
+    Compute the logarithm without the number: log_softmax, logsigmoid, logsumexp, cross_entropy or
+    binary_cross_entropy_with_logits on the logits, a sum of logarithms in place of the logarithm of a product. Where the zero
+    is genuine, give the argument a floor.
 
 When this diagnosis is wrong
     If zeros are expected and selected away later, the gradient of the unused branch is at fault: see where-grad-trap.
@@ -68,7 +69,9 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     if operand is None or not meets(operand, lambda value: value == pole):
         return None
     confidence = 0.75 if birth.direction == "backward" else 0.93 if log is birth.operation else 0.94
-    return Verdict(confidence, _summary(birth, log, pole), _evidence(session, operand), None if log is birth.operation else log.site)
+    return Verdict(
+        confidence, _summary(birth, log, pole), _evidence(session, operand), None if log is birth.operation else log.site
+    )
 
 
 def _log_before(birth: Birth, session: Session) -> Operation | None:
@@ -98,7 +101,7 @@ def _evidence(session: Session, operand: Operand) -> tuple[str, ...]:
     return tuple(facts)
 
 
-EXAMPLE = '''
+EXAMPLE = """
 import torch
 from torch import nn
 
@@ -113,5 +116,5 @@ for step in range(3):
     loss.backward()
     optimizer.step()
     print(f"step {step} loss {loss.item():.4g}")
-'''
+"""
 TWIN = EXAMPLE.replace("torch.log(p)", "torch.log_softmax(model(x), 1)")

@@ -1,15 +1,15 @@
 """logsumexp over a row of nothing but -inf.
 
 What happens
-    A log-sum-exp runs over a row in which every element is -inf: no path, no positive, no allowed action is left. Its value, -inf, is
-    right and often harmless, because it is masked afterwards.
+    A log-sum-exp runs over a row in which every element is -inf: no path, no positive, no allowed action is left. Its value,
+    -inf, is right and often harmless, because it is masked afterwards.
 
 Why it gives NaN or Inf
     The gradient is exp(x - result) = exp(-inf + inf), which is NaN, and a mask behind it multiplies this NaN by 0.
 
 How to recognise it
-    The loss is finite while a gradient is NaN, the birth lies in the backward pass of logsumexp (or logaddexp, logcumsumexp), and the
-    result of the forward pass was -inf.
+    The loss is finite while a gradient is NaN, the birth lies in the backward pass of logsumexp (or logaddexp, logcumsumexp),
+    and the result of the forward pass was -inf.
 
 How to fix it
     Use a large finite number, such as -1e4, in place of -inf, or leave such rows out before the logsumexp.
@@ -61,10 +61,12 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
 
 
 def _sums_exponentials(birth: Birth, function: Operation | None) -> bool:
-    return (function is not None and function.op in FUNCTIONS) or node_is(birth, "Logsumexp", "Logcumsumexp", "Logaddexp", "Logaddexp2")
+    return (function is not None and function.op in FUNCTIONS) or node_is(
+        birth, "Logsumexp", "Logcumsumexp", "Logaddexp", "Logaddexp2"
+    )
 
 
-EXAMPLE = '''
+EXAMPLE = """
 import torch
 from torch import nn
 
@@ -81,5 +83,5 @@ for step in range(3):
     loss.backward()
     optimizer.step()
     print(f"step {step} loss {loss.item():.4g}")
-'''
+"""
 TWIN = EXAMPLE.replace('float("-inf")', "-1e4")

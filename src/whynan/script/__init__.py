@@ -1,0 +1,1 @@
+"""Runs an unmodified script: import hook, rewriting into attempts, launching. Knows no framework."""

@@ -1,0 +1,203 @@
+"""What of the program's own state is noted before a body runs, and put back before it runs again.
+
+This happens in every step of a run that may never need it: what to look at is told from classes, once; contents are copied a
+level at a time; nothing of the user's is called, compared or copied deeply. The contents of tensors are the backend's business.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from whynan.script.containers import Pairs, put_dict
+from whynan.script.kinds import Kind, dict_of, kind_of
+from whynan.script.sites import AttemptSite
+
+DEPTH, SHALLOW = 4, 1  # how far below a name objects are followed: usually, and where that takes too long
+SHARE = 0.005  # of a step's time
+PATIENCE = 3  # steps in a row that take more than that
+MAX_OBJECTS = 512
+MAX_ELEMENTS = 64  # of a container whose elements are looked at
+
+MISSING = object()
+_HOOKS = "_backward_pre_hooks _backward_hooks _forward_hooks _forward_hooks_with_kwargs _forward_hooks_always_called "
+_HOOKS += "_forward_pre_hooks _forward_pre_hooks_with_kwargs _state_dict_hooks _state_dict_pre_hooks "
+_HOOKS += "_load_state_dict_pre_hooks _load_state_dict_post_hooks _non_persistent_buffers_set"
+HOOKS_OF_MODULES = frozenset(_HOOKS.split())  # a dozen containers in every module that a step does not change
+Undo = tuple[Callable[[Any, Any], "str | None"], Any, Any]
+
+
+class Captured:
+    """`names`: the names that the body may bind, with their values. `reasons`, after `restore`: what could not be put back."""
+
+    __slots__ = ("_undo", "names", "reasons", "shallow")
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {}
+        self.reasons: list[str] = []
+        self.shallow = False
+        self._undo: list[Undo] = []
+
+    def restore(self) -> None:
+        self.reasons = [
+            "state further inside the program's own objects was not noted: it takes too long each step"
+        ] * self.shallow
+        for put, value, saved in self._undo:
+            try:
+                reason = put(value, saved)
+            except Exception as error:
+                reason = f"an object of class {type(value).__name__} could not be put back ({type(error).__name__}: {error})"
+            if reason is not None:
+                self.reasons.append(reason)
+
+
+class Plan:
+    """What is known of a site: `bound` and `others` are the names to look at; `kinds` what has to be noted of each class."""
+
+    __slots__ = ("_last", "_late", "bound", "depth", "kinds", "others")
+
+    def __init__(self, site: AttemptSite) -> None:
+        self.bound = tuple(name for name in site.live if name in site.bound)
+        self.others = tuple(name for name in site.live if name not in site.bound)
+        self.kinds: dict[type, Kind | None] = {}
+        self.depth = DEPTH
+        self._late = 0
+        self._last = 0.0
+
+    def learn(self, value: Any) -> Kind | None:
+        kind = self.kinds[type(value)] = kind_of(type(value), value)
+        return kind
+
+    def took(self, start: float, seconds: float) -> None:
+        """Follow objects less far where noting them is out of proportion to the step: the time since it was done last."""
+        step, self._last = start - self._last, start
+        self._late = self._late + 1 if seconds > SHARE * step else 0
+        if self._late > PATIENCE:
+            self.depth = SHALLOW
+
+
+def capture(site: AttemptSite, live: dict[str, Any]) -> Captured:
+    """Note the state that a run of the body at `site` may change; `live` holds the values of its names."""
+    start = time.perf_counter()
+    plan = site.memo.get("plan")
+    if plan is None:
+        plan = site.memo["plan"] = Plan(site)
+    captured = Captured()
+    names, kinds, found = captured.names, plan.kinds, []
+    for name in plan.bound:
+        if name in live:
+            value = names[name] = live[name]
+            if kinds.get(type(value), MISSING) is not None:
+                found.append(value)
+    for name in plan.others:
+        if name in live:
+            value = live[name]
+            if kinds.get(type(value), MISSING) is not None:
+                found.append(value)
+    for namespace, written in site.namespaces:
+        found += _note_globals(namespace, written, captured._undo)
+    if found:
+        _note(found, plan, captured._undo)
+    captured.shallow = plan.depth == SHALLOW
+    plan.took(start, time.perf_counter() - start)
+    return captured
+
+
+def _note(found: list[Any], plan: Plan, undo: list[Undo]) -> None:
+    """Level by level, so that what lies nearest is noted where there is too much."""
+    kinds, seen = plan.kinds, set[int]()
+    for depth in range(plan.depth, -1, -1):
+        inner: list[Any] = []
+        for value in found:
+            kind = kinds.get(type(value), MISSING)
+            if kind is MISSING:
+                kind = plan.learn(value)
+            if kind is None or id(value) in seen:
+                continue
+            seen.add(id(value))
+            held = _note_one(value, kind, undo)
+            if depth:
+                inner += [v for v in held if kinds.get(type(v), MISSING) is not None]
+        if not inner or len(seen) >= MAX_OBJECTS:
+            return
+        found = inner
+
+
+def _note_one(value: Any, kind: Any, undo: list[Undo]) -> Iterable[Any]:
+    """Note one object; what it holds."""
+    saver, attributes, slots, members, exact = kind
+    held: Iterable[Any] = ()
+    if saver is not None:
+        if exact and not value:
+            undo.append((_put_empty, value, None))
+            return held
+        saved = saver[0](value)
+        undo.append((saver[1], value, saved))
+        held = _elements(saved)
+    if attributes:
+        names = dict_of(value)
+        copy = names.copy()
+        undo.append((_put_attributes, value, (names, copy)))
+        own = [item for name, item in copy.items() if name not in HOOKS_OF_MODULES] if members else copy.values()
+        held = [*held, *own] if held else own
+    elif members:
+        held = dict_of(value).get("_modules", {}).values()
+    return [*held, *_note_slots(value, slots, undo)] if slots else held
+
+
+def _note_slots(value: Any, slots: tuple[Any, ...], undo: list[Undo]) -> list[Any]:
+    items = [slot.__get__(value) if _is_set(slot, value) else MISSING for slot in slots]
+    undo += [(_put_slot, value, pair) for pair in zip(slots, items, strict=True)]
+    return [item for item in items if item is not MISSING]
+
+
+def _elements(saved: Any) -> Iterable[Any]:
+    """The values in what a container's saver gave, where they are few."""
+    kind = type(saved)
+    if kind is dict:
+        return saved.values() if len(saved) <= MAX_ELEMENTS else ()
+    if kind is list:
+        return saved if len(saved) <= MAX_ELEMENTS else ()
+    return [pair[1] for pair in saved] if kind is Pairs and len(saved) <= MAX_ELEMENTS else ()
+
+
+def _put_empty(value: Any, _: Any) -> None:
+    value.clear()
+
+
+def _is_set(slot: Any, value: Any) -> bool:
+    try:
+        slot.__get__(value)
+    except AttributeError:
+        return False
+    return True
+
+
+def _put_attributes(value: Any, saved: Any) -> str | None:
+    attributes, copy = saved
+    if dict_of(value) is not attributes:
+        object.__setattr__(value, "__dict__", attributes)
+    return put_dict(attributes, copy)
+
+
+def _put_slot(value: Any, saved: Any) -> None:
+    slot, item = saved
+    if item is not MISSING:
+        slot.__set__(value, item)
+    elif _is_set(slot, value):
+        slot.__delete__(value)
+
+
+def _note_globals(namespace: dict[str, Any], written: tuple[str, ...], undo: list[Undo]) -> list[Any]:
+    values = [(name, namespace.get(name, MISSING)) for name in written]
+    undo += [(_put_global, namespace, pair) for pair in values]
+    return [value for _, value in values if value is not MISSING]
+
+
+def _put_global(namespace: Any, saved: Any) -> None:
+    name, value = saved
+    if value is MISSING:
+        namespace.pop(name, None)
+    else:
+        namespace[name] = value

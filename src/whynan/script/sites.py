@@ -1,0 +1,83 @@
+"""Where the attempts of a program are: one `AttemptSite` for every loop or function body that can be run again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any, Literal
+
+Namespace = tuple[dict[str, Any], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptSite:
+    """One body, as the rewriting found it.
+
+    `target`: names of the `for` TARGET. `bound`: names that a run of the body may bind anew, TARGET included. `touched`: names
+    whose object it may change. `free`: names it reads. `live`: those of `bound` and `touched` whose value on entry a run may
+    need. `globals_written`: names that some function of the file declares `global` and binds. `namespaces` is shared by all
+    sites of a table: the globals of every executed module with such names. `memo` belongs to `capture`.
+    """
+
+    file: str
+    line: int
+    kind: Literal["loop", "function"]
+    function: str
+    target: tuple[str, ...] = ()
+    bound: tuple[str, ...] = ()
+    touched: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
+    live: tuple[str, ...] = ()
+    globals_written: tuple[str, ...] = ()
+    namespaces: list[Namespace] = field(default_factory=list, compare=False, repr=False)
+    memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+class SiteTable:
+    """All attempts of one program by the number that stands in the rewritten code, and its code as it was before."""
+
+    def __init__(self) -> None:
+        self.namespaces: list[Namespace] = []
+        self._sites: list[AttemptSite] = []
+        self._globals_written: dict[str, tuple[str, ...]] = {}
+        self._originals: dict[str, dict[tuple[str, int], CodeType]] = {}
+
+    def add(self, site: AttemptSite) -> int:
+        self._sites.append(site)
+        return len(self._sites) - 1
+
+    def __getitem__(self, index: int) -> AttemptSite:
+        return self._sites[index]
+
+    def __len__(self) -> int:
+        return len(self._sites)
+
+    def writes_globals(self, filename: str, names: tuple[str, ...]) -> None:
+        """Functions of `filename` declare `names` global and bind them."""
+        self._globals_written[filename] = names
+
+    def executing(self, filename: str, namespace: dict[str, Any]) -> None:
+        """The module of `filename` is about to run with `namespace` as its globals."""
+        written = self._globals_written.get(filename, ())
+        if written and not any(known is namespace for known, _ in self.namespaces):
+            self.namespaces.append((namespace, written))
+
+    def keep_original(self, code: CodeType) -> None:
+        """Remember the code of a module as plain Python compiles it."""
+        self._originals[code.co_filename] = {(c.co_qualname, c.co_firstlineno): c for c in nested_codes(code)}
+
+    def original_code(self, code: CodeType) -> CodeType | None:
+        """What plain Python would have compiled where `code` is, or None for code that was not rewritten.
+
+        Functions of the same name on one line (two lambdas) can't be told apart; they are never rewritten into attempts.
+        """
+        return self._originals.get(code.co_filename, {}).get((code.co_qualname, code.co_firstlineno))
+
+
+def nested_codes(code: CodeType) -> list[CodeType]:
+    """`code` and all code inside it, in order."""
+    found = [code]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found += nested_codes(constant)
+    return found

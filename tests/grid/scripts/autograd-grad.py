@@ -1,0 +1,19 @@
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+NET
+
+
+DATA
+model = Net()
+opt = OPTIMIZER(model.parameters())
+for i, (x, y) in enumerate(zip(X.split(8), Y.split(8))):
+    RATE(opt, i)
+    out = model(x)
+    loss = LOSS  #@loss
+    grads = torch.autograd.grad(loss, list(model.parameters()))
+    for p, g in zip(model.parameters(), grads):
+        p.grad = g
+    opt.step()  #@step
+    print(f"step {i} loss {loss.item():.5f}")

@@ -1,0 +1,18 @@
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+NET
+
+
+DATA
+model = nn.Sequential(nn.BatchNorm1d(4, affine=False), Net())
+opt = OPTIMIZER(model.parameters())
+for i, (x, y) in enumerate(zip(X.split(8), Y.split(8))):
+    RATE(opt, i)
+    out = model(x)  #@bn
+    loss = LOSS  #@loss
+    opt.zero_grad()
+    loss.backward()
+    opt.step()  #@step
+    print(f"step {i} loss {loss.item():.5f}")

@@ -1,0 +1,25 @@
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+NET
+
+
+DATA
+model = Net()
+opt = OPTIMIZER(model.parameters())
+
+
+@torch.compile(backend="aot_eager")
+def criterion(x, y):
+    out = model(x)
+    return LOSS  #@loss
+
+
+for i, (x, y) in enumerate(zip(X.split(8), Y.split(8))):
+    RATE(opt, i)
+    loss = criterion(x, y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()  #@step
+    print(f"step {i} loss {loss.item():.5f}")

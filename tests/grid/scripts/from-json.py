@@ -1,0 +1,22 @@
+import json
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+NET
+
+
+DATA
+config = json.loads("""
+CONFIG
+""")
+model = globals()[config["model"]]()
+opt = getattr(torch.optim, config["optimizer"])(model.parameters(), **config["args"])
+for i, (x, y) in enumerate(zip(X.split(8), Y.split(8))):
+    RATE(opt, i)
+    out = model(x)
+    loss = LOSS  #@loss
+    opt.zero_grad()
+    loss.backward()
+    opt.step()  #@step
+    print(f"step {i} loss {loss.item():.5f}")

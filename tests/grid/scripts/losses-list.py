@@ -1,0 +1,20 @@
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+NET
+
+
+DATA
+model = Net()
+opt = OPTIMIZER(model.parameters())
+for i, (x, y) in enumerate(zip(X.split(8), Y.split(8))):
+    RATE(opt, i)
+    out = model(x)
+    prior = 0.1 * model(torch.rand(8, 4)).pow(2).mean()
+    losses = [prior, LOSS]  #@loss
+    opt.zero_grad()
+    for loss in losses:
+        loss.backward()
+    opt.step()  #@step
+    print(f"step {i} loss {loss.item():.5f}")

@@ -1,0 +1,23 @@
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+NET
+
+
+DATA
+model = Net()
+opt = OPTIMIZER(model.parameters())
+scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+for i, (x, y) in enumerate(zip(X.split(8), Y.split(8))):
+    RATE(opt, i)
+    opt.zero_grad()
+    out = model(x)
+    loss = LOSS  #@loss
+    scaler.scale(loss).backward()
+    scaler.unscale_(opt)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(opt)  #@step
+    scaler.update()
+    print(f"step {i} loss {loss.item():.5f}")
+print(f"scale {scaler.get_scale()}")

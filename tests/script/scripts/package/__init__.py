@@ -1,0 +1,5 @@
+"""A package of the user's."""
+
+from .inner import train
+
+value = 1
