@@ -16,7 +16,12 @@ EXPLODED = course([1.0, 1.2, 0.9, 3.0, 50.0, 4e3, 7e8], grad=[1, 1, 2, 9, 1e3, 1
 def entered(**counts):
     """A batch that brought these values in, read by the first layer."""
     operand = value("mat1", stats=stats((8, 4), low=-1, high=1, **counts), from_batch=True, rows=(3,))
-    return born(op(0, "addmm", operand, value("mat2", source="parameter"), out=bad((8, 2), nan=2)), op="input", phase="input", samples=(3,))
+    return born(
+        op(0, "addmm", operand, value("mat2", source="parameter"), out=bad((8, 2), nan=2)),
+        op="input",
+        phase="input",
+        samples=(3,),
+    )
 
 
 def test_missing_and_infinite_data() -> None:
@@ -34,7 +39,9 @@ def test_parameter_that_nobody_filled() -> None:
 
 def test_buffer_that_kept_nan() -> None:
     operand = value("running_mean", stats=bad((5,)), source="buffer", name="1.running_mean")
-    case = born(op(0, "batch_norm", value("input", low=0, high=1), operand, out=bad((6, 5))), op="buffer", origin_name="1.running_mean")
+    case = born(
+        op(0, "batch_norm", value("input", low=0, high=1), operand, out=bad((6, 5))), op="buffer", origin_name="1.running_mean"
+    )
     assert ranked(case)[0] == "poisoned-running-stats"
 
 
@@ -53,7 +60,9 @@ def test_prediction_is_no_label() -> None:
 def ctc(**rest):
     losses = stats((3,), low=1, high=9, posinf=1)
     lengths = {"input_lengths": [12, 3, 12], "target_lengths": [3, 5, 2]}
-    return born(op(0, "ctc_loss", value("log_probabilities", low=-9, high=-1), out=(losses,), scalars=lengths), samples=(1,), **rest)
+    return born(
+        op(0, "ctc_loss", value("log_probabilities", low=-9, high=-1), out=(losses,), scalars=lengths), samples=(1,), **rest
+    )
 
 
 def test_target_longer_than_its_input() -> None:
@@ -62,8 +71,15 @@ def test_target_longer_than_its_input() -> None:
 
 
 def overflow(inputs_up_to: float, rows: tuple[int, ...], **rest):
-    layer = op(0, "addmm", value("mat1", shape=(10, 6), low=0, high=inputs_up_to, from_batch=True), value("mat2", source="parameter"))
-    exponential = op(1, "exp", value("input", 900.0, of=0, shape=(10, 3), low=0, high=900.0), out=stats((10, 3), low=1, high=2, posinf=len(rows)))
+    layer = op(
+        0, "addmm", value("mat1", shape=(10, 6), low=0, high=inputs_up_to, from_batch=True), value("mat2", source="parameter")
+    )
+    exponential = op(
+        1,
+        "exp",
+        value("input", 900.0, of=0, shape=(10, 3), low=0, high=900.0),
+        out=stats((10, 3), low=1, high=2, posinf=len(rows)),
+    )
     return born(exponential, layer, samples=rows, **{"step": 0, **rest})
 
 
@@ -84,7 +100,13 @@ def test_ordinary_inputs_are_not_blamed() -> None:
 
 
 def regression(target_up_to: float, **rest):
-    layer = op(0, "addmm", value("mat1", low=0, high=1, from_batch=True), value("mat2", source="parameter"), out=stats(low=-9e19, high=9e19))
+    layer = op(
+        0,
+        "addmm",
+        value("mat1", low=0, high=1, from_batch=True),
+        value("mat2", source="parameter"),
+        out=stats(low=-9e19, high=9e19),
+    )
     target = value("target", low=0.0, high=target_up_to, from_batch=True)
     return born(op(1, "mse_loss", value("input", of=0, low=-9e19, high=9e19), target, out=bad((), posinf=1)), layer, **rest)
 
@@ -133,7 +155,9 @@ def test_rate_that_never_stops_rising() -> None:
 
 
 def test_rate_that_is_no_number() -> None:
-    update = op(0, "add", value("input", source="parameter"), value("other"), out=bad(), direction="optimizer", scalars={"alpha": NAN})
+    update = op(
+        0, "add", value("input", source="parameter"), value("other"), out=bad(), direction="optimizer", scalars={"alpha": NAN}
+    )
     assert ranked(born(update))[0] == "bad-lr-schedule"
     assert ranked(born(update, optimizers=(adam(lr=NAN),)))[0] == "bad-lr-schedule"
 

@@ -137,7 +137,9 @@ def test_weights_of_zero_are_no_empty_reduction() -> None:
 def test_infinite_class_weight_that_a_division_made() -> None:
     by = value("divisor", 0.0, low=0, high=4, zero=1)
     weights = op(0, "reciprocal", by, out=bad(posinf=1))
-    loss = op(1, "nll_loss", value("log_probabilities"), value("target"), value("weight", of=0, stats=bad(posinf=1)), out=bad((), nan=1))
+    loss = op(
+        1, "nll_loss", value("log_probabilities"), value("target"), value("weight", of=0, stats=bad(posinf=1)), out=bad((), nan=1)
+    )
     assert ranked(born(weights, after=(loss,)))[0] == "bad-class-weight"
 
 
@@ -177,7 +179,12 @@ def test_infinite_logsumexp_in_the_backward_pass() -> None:
 
 def test_optimizer_divisions_are_their_own_causes() -> None:
     update = op(
-        0, "addcdiv", value("dividend", 0.0, low=0, high=0), value("divisor", 0.0, low=0, high=0, zero=1), out=bad(), direction="optimizer"
+        0,
+        "addcdiv",
+        value("dividend", 0.0, low=0, high=0),
+        value("divisor", 0.0, low=0, high=0, zero=1),
+        out=bad(),
+        direction="optimizer",
     )
     assert ranked(born(update, optimizers=(adam(eps=0.0),)))[0] == "optimizer-div-zero"
     assert ranked(born(update, optimizers=(adam(dtypes=("float16",)),)))[0] == "adam-eps-underflow"

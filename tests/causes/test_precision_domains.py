@@ -39,7 +39,9 @@ def test_epsilon_that_the_format_holds_is_not_blamed() -> None:
 
 
 def test_epsilon_next_to_one() -> None:
-    less = op(0, "rsub", value("input", low=0, high=1), out=stats(low=0, high=1, zero=1), scalars={"other": 1 + 1e-10}, absorbed=1)
+    less = op(
+        0, "rsub", value("input", low=0, high=1), out=stats(low=0, high=1, zero=1), scalars={"other": 1 + 1e-10}, absorbed=1
+    )
     log = op(1, "log", value("input", 0.0, of=0, low=0, high=1, zero=1), out=bad(neginf=1))
     assert ranked(born(log, less))[0] == "eps-underflow"
     plain = replace(less, scalars={"other": 1}, absorbed=0)
@@ -47,15 +49,26 @@ def test_epsilon_next_to_one() -> None:
 
 
 def test_bound_that_rounds_to_one() -> None:
-    clamp = op(0, "clamp", value("input", low=0, high=1), out=stats(low=1e-8, high=1, zero=0), scalars={"min": 1e-8, "max": 1 - 1e-8})
+    clamp = op(
+        0, "clamp", value("input", low=0, high=1), out=stats(low=1e-8, high=1, zero=0), scalars={"min": 1e-8, "max": 1 - 1e-8}
+    )
     less = op(1, "rsub", value("input", of=0, low=1e-8, high=1), out=stats(low=0, high=1, zero=1), scalars={"other": 1})
     log = op(2, "log", value("input", 0.0, of=1, low=0, high=1, zero=1), out=bad(neginf=1))
     assert ranked(born(log, replace(clamp, absorbed=1), less))[0] == "eps-underflow"
 
 
 def test_epsilon_of_a_root_in_the_backward_pass() -> None:
-    root = op(1, "sqrt", value("input", of=0, dtype="float16", low=0, high=1, zero=1), out=stats(dtype="float16", low=0, high=1, zero=1))
-    inner = backward(2, "div", value("dividend", 1.0, low=0, high=1), value("divisor", 0.0, low=0, high=2, zero=1), node="SqrtBackward0", forward=1)
+    root = op(
+        1, "sqrt", value("input", of=0, dtype="float16", low=0, high=1, zero=1), out=stats(dtype="float16", low=0, high=1, zero=1)
+    )
+    inner = backward(
+        2,
+        "div",
+        value("dividend", 1.0, low=0, high=1),
+        value("divisor", 0.0, low=0, high=2, zero=1),
+        node="SqrtBackward0",
+        forward=1,
+    )
     assert ranked(born(inner, protected(1e-12, "float16"), root))[:2] == ["eps-underflow", "sqrt-grad-at-zero"]
 
 
@@ -81,7 +94,9 @@ def test_product_beyond_half_precision() -> None:
 
 
 def test_gradient_beyond_half_precision() -> None:
-    inner = backward(0, "mul", value("input", dtype="float16", low=-900, high=900), node="MulBackward0", out=bad(dtype="float16", posinf=1))
+    inner = backward(
+        0, "mul", value("input", dtype="float16", low=-900, high=900), node="MulBackward0", out=bad(dtype="float16", posinf=1)
+    )
     case = born(inner, scale=65536.0)
     assert ranked(case)[0] == "fp16-grad-overflow"
     assert "with a loss scale of 6.554e+04" in (verdict("fp16-grad-overflow", case) or pytest.fail("silent")).summary
@@ -105,7 +120,16 @@ def test_root_and_power_of_negative_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("name", "argument"),
-    [("acos", 1.0000001), ("asin", -1.1), ("atanh", 1.0), ("acosh", 0.9), ("erfinv", 1.0), ("logit", 1.0), ("lgamma", 0.0), ("digamma", 0.0)],
+    [
+        ("acos", 1.0000001),
+        ("asin", -1.1),
+        ("atanh", 1.0),
+        ("acosh", 0.9),
+        ("erfinv", 1.0),
+        ("logit", 1.0),
+        ("lgamma", 0.0),
+        ("digamma", 0.0),
+    ],
 )
 def test_argument_at_the_edge_of_its_domain(name: str, argument: float) -> None:
     case = born(op(0, name, value("input", argument, low=min(argument, 0.5), high=max(argument, 0.5)), out=bad(nan=1)))
@@ -123,7 +147,8 @@ def test_derivative_at_the_edge_of_a_domain() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "node"), [("sqrt", "SqrtBackward0"), ("std", "StdBackward0"), ("hypot", "HypotBackward0"), ("cdist", "CdistBackward0")]
+    ("name", "node"),
+    [("sqrt", "SqrtBackward0"), ("std", "StdBackward0"), ("hypot", "HypotBackward0"), ("cdist", "CdistBackward0")],
 )
 def test_derivative_of_a_root_at_zero(name: str, node: str) -> None:
     forward = op(0, name, value("input", low=0, high=3, zero=1), out=stats(low=0, high=3, zero=1))
@@ -133,7 +158,9 @@ def test_derivative_of_a_root_at_zero(name: str, node: str) -> None:
 
 def test_derivative_of_a_root_away_from_zero_is_not_blamed() -> None:
     forward = op(0, "sqrt", value("input", low=0.1, high=3), out=stats(low=0.3, high=1.7, zero=0))
-    inner = backward(1, "div", value("dividend", INF, low=0, high=1), value("divisor", 0.6, low=0.6, high=6), node="SqrtBackward0")
+    inner = backward(
+        1, "div", value("dividend", INF, low=0, high=1), value("divisor", 0.6, low=0.6, high=6), node="SqrtBackward0"
+    )
     assert verdict("sqrt-grad-at-zero", born(inner, forward)) is None
 
 
@@ -146,8 +173,15 @@ def test_derivative_of_a_power_at_zero() -> None:
 
 
 def test_equal_singular_values() -> None:
-    forward = op(0, "linalg_svd", value("input", shape=(3, 3), low=0, high=1), out=(stats((3, 3)), stats((3,), low=1, high=1), stats((3, 3))))
-    inner = backward(1, "div", value("dividend", 0.0, low=0, high=1), value("divisor", 0.0, low=0, high=1, zero=6), node="LinalgSvdBackward0")
+    forward = op(
+        0,
+        "linalg_svd",
+        value("input", shape=(3, 3), low=0, high=1),
+        out=(stats((3, 3)), stats((3,), low=1, high=1), stats((3, 3))),
+    )
+    inner = backward(
+        1, "div", value("dividend", 0.0, low=0, high=1), value("divisor", 0.0, low=0, high=1, zero=6), node="LinalgSvdBackward0"
+    )
     case = born(inner, forward)
     assert ranked(case)[0] == "svd-degenerate"
     found = verdict("svd-degenerate", case)
@@ -161,7 +195,14 @@ def test_log_determinant_of_a_singular_matrix() -> None:
 
 
 def test_epsilon_of_adam_in_single_precision_is_not_blamed() -> None:
-    update = op(0, "addcdiv", value("dividend", 1.0, low=0, high=1), value("divisor", 0.0, low=0, high=1, zero=1), out=bad(), direction="optimizer")
+    update = op(
+        0,
+        "addcdiv",
+        value("dividend", 1.0, low=0, high=1),
+        value("divisor", 0.0, low=0, high=1, zero=1),
+        out=bad(),
+        direction="optimizer",
+    )
     assert verdict("adam-eps-underflow", born(update, optimizers=(adam(),))) is None
 
 

@@ -120,7 +120,8 @@ def test_a_module_gets_its_arguments(tmp_path: Path) -> None:
     (tmp_path / "package" / "train.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n")
     done = whynan("run", "--json", "r.json", "-m", "package.train", "-m", "x", "--help", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, b"__main__ ['-m', 'x', '--help']\n")
-    assert report(tmp_path / "r.json")["run"]["argv"] == ["-m", "x", "--help"]
+    run = report(tmp_path / "r.json")["run"]
+    assert (run["script"], run["argv"]) == ("-m package.train", ["-m", "x", "--help"])
 
 
 ENDS = {
@@ -153,6 +154,16 @@ def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path: Path) -> None:
     assert first.startswith("whynan: this run cannot be recorded in file/runs (")
     assert any("train.py:9" in line for line in rest)
     assert not any("cannot be recorded" in line for line in rest)
+
+
+def test_nobody_reading_the_report_costs_only_the_report(tmp_path: Path) -> None:
+    script(tmp_path, BAD)
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "whynan", "run", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=surroundings(), stdout=subprocess.DEVNULL, stderr=writer, check=False)
+    os.close(writer)
+    assert done.returncode == 3
 
 
 def test_a_forked_child_is_not_the_run(tmp_path: Path) -> None:

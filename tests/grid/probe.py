@@ -19,8 +19,9 @@ class Probe:
     def event(self, what, tensors):
         if not self.done:
             self.done = True
+            event = {"what": what, "names": sorted(map(self.name, tensors)), "printed": self.printed}
             with open(self.path, "w") as file:
-                json.dump({"what": what, "names": sorted(map(self.name, tensors)), "printed": self.printed}, file)
+                json.dump(event, file)
 
     def name(self, tensor):
         for module in roots():
@@ -45,7 +46,7 @@ class Probe:
 
 
 def roots():
-    modules = [o for o in gc.get_objects() if isinstance(o, torch.nn.Module)]
+    modules = [o for o in gc.get_objects() if issubclass(type(o), torch.nn.Module) and "_modules" in o.__dict__]
     children = {id(c) for m in modules for c in m.children()}
     return [m for m in modules if id(m) not in children]
 

@@ -145,9 +145,10 @@ def test_an_unplaced_incident_says_why_and_ends_with_the_command_that_places_it(
     assert "no place was found" in part(text, "where")
     assert "The step could not be run again: the step reads a socket." in part(text, "note")
     assert part(text, "next") == "whynan run --trace-step 12 train.py --lr 3"
-    assert (
-        part(on_terminal(built(unplaced(command="whynan run --trace-step 5 a.py"))), "next") == "whynan run --trace-step 5 a.py"
-    )
+    module = built(unplaced(), script="-m package.train", argv=("a b",))
+    assert part(on_terminal(module), "next") == "whynan run --trace-step 12 -m package.train 'a b'"
+    other = built(unplaced(command="whynan run --trace-step 5 a.py"))
+    assert part(on_terminal(other), "next") == "whynan run --trace-step 5 a.py"
 
 
 @pytest.mark.parametrize(

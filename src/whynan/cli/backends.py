@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import click
 
+from whynan.cli.stderr import complain
 from whynan.core.backend import StepBackend
 from whynan.record.recorder import RunRecorder
 from whynan.script.attempts import Runtime
@@ -39,7 +40,10 @@ class Watch:
     def prepare(self, sites: SiteTable) -> Runtime:
         """What rewritten code calls from the start of the script on."""
         self.runtime = Runtime(sites, cast(StepBackend, Idle()))
-        on_import("torch", self.attach)
+        if "torch" in sys.modules:
+            self.attach(sys.modules["torch"])
+        else:
+            on_import("torch", self.attach)
         return self.runtime  # type: ignore[no-any-return]
 
     def attach(self, torch: Any) -> None:
@@ -54,6 +58,7 @@ class Watch:
             self.backend = self.runtime.backend = backend
         except Exception as error:
             self.recorder.limit(f"the run was not watched: {type(error).__name__}: {error}")
+            complain(f"a fault of its own, the run is not watched: {type(error).__name__}: {error}")
 
     def detach(self) -> None:
         """Remove the hooks and take over what the backend counted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whynan.cli.outputs import Output
-from whynan.cli.stderr import complain, started_with
+from whynan.cli.stderr import complain, speaking
 from whynan.record.recorder import RunRecorder
 from whynan.record.store import mark_seen
 from whynan.report import words
@@ -32,10 +32,8 @@ def warning_line(found: Document) -> str:
 def print_report(recorder: RunRecorder, found: Document) -> None:
     from whynan.report.terminal import render
 
-    stream = started_with()
-    if stream is None:
-        return
-    render(found, stream)
-    stream.flush()
-    if stream.isatty() and recorder.folder is not None:
-        mark_seen(recorder.folder)
+    with speaking() as stream:
+        if stream is not None:
+            render(found, stream)
+            if stream.isatty() and recorder.folder is not None:
+                mark_seen(recorder.folder)

@@ -41,7 +41,8 @@ def prepare(options: RunOptions) -> Callable[[], int]:
 
 
 def run(program: Program, options: RunOptions, outputs: list[Output]) -> int:
-    recorder = RunRecorder(Run(options.target, options.argv, rank=rank()), options.output, whynan.report.json, complain)
+    shown = f"-m {options.target}" if options.is_module else options.target
+    recorder = RunRecorder(Run(shown, options.argv, rank=rank()), options.output, whynan.report.json, complain)
     watch, claim, owner = Watch(recorder, options.trace_step), Claim(options.output, recorder.run.rank), os.getpid()
     ending = launch(program, watch.prepare, recorder.limit)
     if os.getpid() == owner:  # a child that the script forked ends here too, and is not the run

@@ -43,7 +43,7 @@ class Advice:
 @dataclass(frozen=True, slots=True)
 class Cause:
     """One entry of the vocabulary. The causes of level `run` stand before the mechanism at the birth, because mending the
-    mechanism would not mend the run. `no_remedy` is the reason why none is advised."""
+    mechanism would not mend the run. `no_remedy` is the reason why none is advised; `course` marks what goes wrong over many steps."""
 
     name: str
     title: str
@@ -52,6 +52,7 @@ class Cause:
     doubt: str
     remedies: tuple[Advice, ...] = ()
     no_remedy: str = ""
+    course: bool = False
 
 
 @dataclass(frozen=True, slots=True)

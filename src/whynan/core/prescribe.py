@@ -47,7 +47,10 @@ def rewritten(expression: str, edit: Edit) -> str | None:
     if part is None:
         return None
     before, text, after = _cut(expression, part)
-    return before + edit.template.replace("{}", _tight(part, text)) + after
+    changed = edit.template.replace("{}", _tight(part, text))
+    if before.endswith("(") and after.startswith(")"):
+        changed = _bare(changed)
+    return before + changed + after
 
 
 def _parsed(expression: str) -> ast.expr | None:
@@ -116,3 +119,9 @@ def _cut(expression: str, node: ast.expr) -> tuple[str, str, str]:
 def _tight(node: ast.expr, text: str) -> str:
     """The text in parentheses where a method call behind it would bind to a part of it only."""
     return text if isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant)) else f"({text})"
+
+
+def _bare(text: str) -> str:
+    """The text without the parentheses around all of it, if there are any."""
+    inner = text[1:-1]
+    return inner if text.startswith("(") and text.endswith(")") and _parsed(inner) is not None else text

@@ -43,7 +43,7 @@ class Session:
     """One incident as the backend recorded it.
 
     `seeds` are what went bad; `operations` the traced step in order (empty where the replay was impossible). `parameters` names the
-    gradients or parameters that became non-finite, `dataset_indices` the indices of the batch's rows in the dataset.
+    gradients or parameters that became non-finite, `dataset_indices` the indices of the batch's rows in the dataset. `made` tells where a parameter was created or last initialised.
     """
 
     step: int
@@ -61,6 +61,7 @@ class Session:
     exception: str | None = None
     scale: float | None = None
     kind: Kind | None = None
+    made: dict[str, Site] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,14 @@ def render(document: Document, file: TextIO) -> None:
         console.print(encodable(Text(visible(clean_line(document))), console), soft_wrap=True)
 
 
+class PlainConsole(Console):
+    def on_broken_pipe(self) -> None:
+        """rich would end the process here, with an exit status of its own."""
+        raise BrokenPipeError
+
+
 def console_for(file: TextIO) -> Console:
-    console = Console(file=file, highlight=False, emoji=False, markup=False)
+    console = PlainConsole(file=file, highlight=False, emoji=False, markup=False)
     console.width = max(console.width, NARROWEST)
     return console
 

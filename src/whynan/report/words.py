@@ -134,12 +134,18 @@ def commands(document: Document, incident: IncidentPart) -> list[str]:
     if incident.origin.op is None and incident.replay.command is not None:
         found.append(incident.replay.command)
     elif incident.origin.op is None:
-        found.append(shlex.join(["whynan", "run", "--trace-step", str(incident.step), document.run.script, *document.run.argv]))
+        found.append(shlex.join(["whynan", "run", "--trace-step", str(incident.step), *program(document), *document.run.argv]))
     elif incident.folder is not None:
         found.append(shlex.join(["whynan", "show", "--check", incident.folder]))
     if incident.causes:
         found.append(shlex.join(["whynan", "explain", incident.causes[0].name]))
     return found
+
+
+def program(document: Document) -> list[str]:
+    """The script, or `-m` and the module."""
+    script = document.run.script
+    return script.split(" ", 1) if script.startswith("-m ") else [script]
 
 
 def one_line(incident: IncidentPart) -> str:

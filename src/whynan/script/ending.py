@@ -82,7 +82,7 @@ def _show_broken_hook(fault: BaseException, error: BaseException) -> None:
 
 
 def clean(error: BaseException) -> None:
-    """Take frames of ours out of the tracebacks of an exception and of those it came from."""
+    """Take frames of ours out of the tracebacks of an exception and of those it came from, and what was raised in ours alone."""
     seen: set[int] = set()
     pending: list[BaseException | None] = [error]
     while pending:
@@ -91,9 +91,20 @@ def clean(error: BaseException) -> None:
             continue
         seen.add(id(part))
         part.__traceback__ = without_our_frames(part.__traceback__)
+        while part.__context__ is not None and _only_ours(part.__context__):
+            part.__context__ = part.__context__.__context__
         pending += [part.__cause__, part.__context__]
         if isinstance(part, BaseExceptionGroup):
             pending += part.exceptions
+
+
+def _only_ours(error: BaseException) -> bool:
+    files = []
+    trace = error.__traceback__
+    while trace is not None:
+        files.append(trace.tb_frame.f_code.co_filename)
+        trace = trace.tb_next
+    return bool(files) and all(map(_is_below, files))
 
 
 def without_our_frames(trace: TracebackType | None) -> TracebackType | None:

@@ -57,7 +57,7 @@ def _main_module() -> ModuleType:
 
 
 def _make_room(to_come: int) -> None:
-    """The frames below the program's own do not count against its recursion limit: those there are, and those that are to come."""
+    """The frames below the program's own do not count against its recursion limit: those there are and those to come."""
     depth, frame = to_come, sys._getframe(1)
     while frame.f_back is not None:
         depth, frame = depth + 1, frame.f_back

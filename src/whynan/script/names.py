@@ -15,15 +15,13 @@ BUILTINS = frozenset(dir(builtins))
 @dataclass(frozen=True, slots=True)
 class ModuleNames:
     """`bound`: names of the module itself. `fixed`: those that only ever are a function, class or module. `modules`: imported
-    ones. `rebound`: built-in names that the source gives another meaning anywhere. `star`: some names come from a star
-    import."""
+    ones. `rebound`: built-in names that the source gives another meaning anywhere."""
 
     bound: set[str]
     fixed: frozenset[str]
     modules: frozenset[str]
     rebound: frozenset[str]
     globals_written: tuple[str, ...]
-    star: bool
 
     @classmethod
     def of(cls, tree: ast.Module) -> ModuleNames:
@@ -34,21 +32,17 @@ class ModuleNames:
         stored |= bound_names([n for n in own if isinstance(n, (ast.ImportFrom, ast.ExceptHandler))])
         modules = {a.asname or a.name.partition(".")[0] for n in own if isinstance(n, ast.Import) for a in n.names}
         definitions = {n.name for n in own if isinstance(n, (*FUNCTIONS, ast.ClassDef))}
-        star = any(a.name == "*" for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names)
         return cls(
             bound_names(tree.body) | written,
             frozenset((modules | definitions) - stored),
             frozenset(modules - stored),
             frozenset(_bound_anywhere(nodes) & BUILTINS),
             tuple(sorted(written)),
-            star,
         )
 
     def may_hold_state(self, name: str) -> bool:
         """Whether `name`, which no function around binds, may be an object that a body changes."""
-        if name in self.bound:
-            return name not in self.fixed
-        return self.star and name not in BUILTINS
+        return name not in self.fixed and (name in self.bound or name not in BUILTINS)
 
 
 def _globals_written(nodes: Iterable[ast.AST]) -> set[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from whynan.causes import catalogue
+from whynan.core.course import with_course
 from whynan.core.explain import explain
 from whynan.core.incident import Incident
 from whynan.core.locate import locate
@@ -79,6 +80,7 @@ def conclude(
         operations=trace.finished(names.modules, names.tensors) if trace is not None else [],
         parameters=bad if found.what in ("gradient", "parameter") else None,
         optimizers=registry.optimizer_states(),
+        made=registry.origins.named(names.tensors),
         replay=replay,
         site=found.site,
         exception=f"{type(found.error).__name__}: {found.error}" if found.error is not None else None,
@@ -96,6 +98,7 @@ def diagnose(session: Session) -> Incident:
         return Incident(session, None)
     causes = catalogue()
     diagnoses = explain(birth, session, causes)
+    birth = with_course(birth, diagnoses, session, causes)
     return Incident(session, birth, diagnoses, prescribe(birth, diagnoses, causes))
 
 

@@ -12,6 +12,7 @@ from torch import nn
 
 from whynan.core.places import site_of, user_frame
 from whynan.core.records import OptimizerState, Site
+from whynan.torch.origins import Origins
 
 WALKED_NODES = 20_000
 
@@ -22,6 +23,7 @@ class Registry:
         self.modules: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         self.scalers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.orphans: dict[int, weakref.ref[torch.Tensor]] = {}
+        self.origins = Origins()
         self._owned: list[torch.Tensor] | None = None
         self._owned_ids: set[int] = set()
         self._started_finite: dict[tuple[int, str], bool] = {}

@@ -36,9 +36,10 @@ class Hooks:
         self._engine()
         self._optimizers()
         self._buffers()
+        self._registry.origins.install()
         self._scaling.install()
         self._loaders.install()
-        self._undo += [self._scaling.uninstall, self._loaders.uninstall]
+        self._undo += [self._scaling.uninstall, self._loaders.uninstall, self._registry.origins.uninstall]
 
     def uninstall(self) -> None:
         while self._undo:

@@ -31,7 +31,7 @@ import itertools
 from whynan.causes._functions import LINEAR
 from whynan.causes._words import num
 from whynan.core.catalogue import Advice, Cause, Verdict
-from whynan.core.records import Operation
+from whynan.core.records import Operation, Site
 from whynan.core.session import Birth, Session
 
 CAUSE = Cause(
@@ -68,9 +68,15 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         f"growth a layer, in the median: {num(typical)}",
         f"no more than {session.step} updates have been made",
     )
-    return Verdict(
-        0.9, f"activations grow {num(typical)}-fold a layer, over {len(sizes)} layers, before training has begun", facts
-    )
+    summary = f"activations grow {num(typical)}-fold a layer, over {len(sizes)} layers, before training has begun"
+    return Verdict(0.9, summary, facts, site=_made(session, birth.operation))
+
+
+def _made(session: Session, birth: Operation) -> Site | None:
+    """Where the weights of the last layer before the birth were initialised."""
+    layers = (op for op in reversed(session.operations[: birth.index + 1]) if op.op in LINEAR)
+    names = (one.name for op in layers for one in op.inputs if one.source == "parameter" and len(one.stats.shape) > 1)
+    return next((session.made[name] for name in names if name in session.made), None)
 
 
 def _sizes(session: Session, birth: Operation) -> list[float]:

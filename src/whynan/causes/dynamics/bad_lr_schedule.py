@@ -36,6 +36,7 @@ CAUSE = Cause(
     name="bad-lr-schedule",
     title="a learning rate that is not a number, or that never stops rising",
     level="run",
+    course=True,
     why="A rate of NaN writes NaN into every parameter; one that keeps rising passes the largest stable rate sooner or later.",
     doubt="Wrong if the rate was meant to rise: then the peak is too high.",
     remedies=(

@@ -36,6 +36,7 @@ CAUSE = Cause(
     name="lr-too-high",
     title="a learning rate that is too high",
     level="run",
+    course=True,
     why="Each update overshoots, so the error grows from step to step until some operation overflows; which one is chance.",
     doubt="Wrong if inputs or targets are in the thousands: then their scale is to be mended first.",
     remedies=(

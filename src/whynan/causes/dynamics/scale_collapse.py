@@ -38,6 +38,7 @@ CAUSE = Cause(
     name="scale-collapse",
     title="a learned scale that ran to zero",
     level="run",
+    course=True,
     why="Where the error vanishes a smaller scale always lowers the loss, and nothing stops it before 0.",
     doubt="Wrong if the scale is small because another term diverged.",
     remedies=(

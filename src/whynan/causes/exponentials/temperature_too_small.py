@@ -39,6 +39,7 @@ CAUSE = Cause(
     name="temperature-too-small",
     title="a temperature so small that scaled similarities overflow",
     level="run",
+    course=True,
     why="Separated pairs keep rewarding a smaller temperature, until the exponential of the scaled similarity leaves the range.",
     doubt="Wrong if the similarities are not bounded by 1: then the embeddings lack their normalisation.",
     remedies=(

@@ -43,7 +43,7 @@ CAUSE = Cause(
         Advice(
             "clamp-mask-sum",
             "Clamp the sum to the smallest number.",
-            (Edit("whole", "({}).clamp_min(torch.finfo(torch.float32).min)"),),
+            (Edit("whole", "{}.clamp_min(torch.finfo(torch.float32).min)"),),
         ),
     ),
 )

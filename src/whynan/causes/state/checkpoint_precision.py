@@ -36,6 +36,7 @@ CAUSE = Cause(
     name="checkpoint-precision",
     title="an optimizer state that lost its precision in a checkpoint",
     level="run",
+    course=True,
     why="Second moments that became 0 make the first update after the resumption m / eps, thousands of times the rate.",
     doubt="Wrong if the optimizer's state was never restored.",
     remedies=(

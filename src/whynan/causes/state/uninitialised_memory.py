@@ -57,7 +57,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     if absurd is None:
         return None
     summary = f"{_named(absurd)} holds numbers up to {num(absurd.stats.absmax)} before the first update"
-    return Verdict(0.8, summary, (extent(absurd), "no update has been made yet"))
+    return Verdict(0.8, summary, (extent(absurd), "no update has been made yet"), site=session.made.get(absurd.name or ""))
 
 
 def _parameter(birth: Birth, session: Session) -> Verdict | None:
@@ -68,7 +68,7 @@ def _parameter(birth: Birth, session: Session) -> Verdict | None:
     facts = [f"{stats.nan} NaN and {stats.inf} infinite elements of {stats.numel} in {_named(operand)} ({shape(stats)})"]
     facts.append("no update has been made yet" if not session.step else f"{session.step} steps have been made")
     summary = f"{_named(operand)} was not finite" + (" before the first update" if not session.step else " when the step began")
-    return Verdict(0.95 if not session.step else 0.5, summary, tuple(facts))
+    return Verdict(0.95 if not session.step else 0.5, summary, tuple(facts), site=session.made.get(operand.name or ""))
 
 
 def _named(operand: Operand) -> str:

@@ -1,3 +1,0 @@
-x = 1
-def f(:
-    pass
