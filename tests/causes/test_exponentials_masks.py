@@ -18,7 +18,7 @@ def exp(argument: float, *before, dtype: str = "float32", of: int | None = None,
 def test_exp_beyond_its_range() -> None:
     found = verdict("exp-overflow", exp(95.0))
     assert found is not None
-    assert found.summary == "torch.log was given up to 95; float32 holds its result only up to 88.72"
+    assert found.summary == "torch.log (exp) was given up to 95; float32 holds its result only up to 88.72"
     assert ranked(exp(95.0))[0] == "exp-overflow"
 
 

@@ -38,7 +38,7 @@ def compose(shape: Shape, birth: Birth, *, faulty: bool) -> Script:
 
 
 def templates(shape: Shape) -> dict[str, str]:
-    folder = SCRIPTS / shape.template
+    folder = SCRIPTS / (shape.template or shape.name)
     if folder.is_dir():
         return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*.py"))}
     return {"train.py": folder.with_suffix(".py").read_text()}

@@ -116,7 +116,8 @@ def stop_complaints(ran: Ran, plain: Ran, want: Expected, shape: Shape) -> list[
     if len(ran.report["incidents"]) != 1 or ran.report["run"]["status"] != "incident":
         return [*found, f"{len(ran.report['incidents'])} incidents, status {ran.report['run']['status']}, limits {ran.report['run']['limits']}"]
     least, most = bounds(plain.stdout, want.steps)
-    if not plain.stdout.startswith(ran.stdout) or not least <= len(ran.stdout) <= most:
+    stdout = ran.stdout.removesuffix(shape.unwinds)
+    if not plain.stdout.startswith(stdout) or not least <= len(stdout) <= most:
         found.append(f"standard output is not plain Python's up to step {want.steps}: {ran.stdout[-200:]!r}, plain {plain.stdout!r}")
     ours, theirs = ran.left(shape), plain.left(shape)
     found += [f"{name} is not a beginning of plain Python's: {ours[name]!r}" for name in ours if not theirs.get(name, "").startswith(ours[name])]
@@ -124,8 +125,9 @@ def stop_complaints(ran: Ran, plain: Ran, want: Expected, shape: Shape) -> list[
 
 
 def bounds(stdout: str, steps: tuple[int, ...]) -> tuple[int, int]:
+    """Where standard output may end: after the lines of all steps before the first of `steps`, before those of steps after the last."""
     lines = [(int(m[1]), m.start(), m.end()) for m in re.finditer(r"^step (\d+)\b.*\n?", stdout, re.M)]
-    least = next((start for step, start, _ in lines if step >= min(steps)), len(stdout))
+    least = next((end for step, _, end in reversed(lines) if step < min(steps)), 0)
     most = next((start for step, start, _ in lines if step > max(steps)), len(stdout))
     return least, most
 
@@ -171,7 +173,7 @@ def plain_complaints(plain: Ran, want: Expected, birth: Birth, shape: Shape) -> 
     found = [] if event["what"] in kinds or afterwards else [f"goes bad in a {event['what']}, expected {kinds}"]
     if event["printed"] not in {n for step in want.steps for n in (step, step + 1)}:
         found.append(f"goes bad after {event['printed']} printed steps, expected step {want.steps}")
-    if want.parameters is not None and event["what"] == kinds[0]:
+    if want.parameters is not None and event["what"] == kinds[0] and "?" not in event["names"]:
         if tails(event["names"], shape) not in [tails(answer, shape) for answer in want.parameters]:
             found.append(f"bad are {event['names']}, expected one of {want.parameters}")
     return found
@@ -179,4 +181,4 @@ def plain_complaints(plain: Ran, want: Expected, birth: Birth, shape: Shape) -> 
 
 def tails(names: Iterable[str], shape: Shape) -> list[str]:
     """Names without what stands before them: of the root, or of the dictionary that holds a tensor."""
-    return sorted(re.sub(r".*\['(.*)'\]$", r"\1", name.removeprefix(shape.prefix)) for name in names)
+    return sorted(re.sub(r".*\['(.*)'\]$", r"\1", name.removeprefix("_orig_mod.").removeprefix(shape.prefix)) for name in names)

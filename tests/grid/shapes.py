@@ -23,7 +23,8 @@ NO_OPTIMIZER = {"rate": "there is no optimizer of torch's", "eps0": "there is no
 @dataclass(frozen=True, slots=True)
 class Shape:
     """`step`, `row`: where the faulty record comes. `at`: what differs for one birth ("*": for all of them). `impossible`: why the step
-    can't be run again in its frame, so that only `--trace-step` places it. `absent`: why a birth does not exist here."""
+    can't be run again in its frame, so that only `--trace-step` places it. `absent`: why a birth does not exist here. `unwinds`: what the script's own `finally` prints when
+    it is stopped. `noisy`: others write on standard error too."""
 
     name: str
     births: tuple[str, ...] = TORCH
@@ -42,10 +43,8 @@ class Shape:
     pythonpath: str | None = None
     noisy: bool = False
     needs: str | None = None
-
-    @property
-    def template(self) -> str:
-        return self.name
+    template: str = ""
+    unwinds: str = ""
 
 
 def in_shuffled_loader() -> tuple[int, int]:
@@ -67,6 +66,28 @@ def in_rollout() -> tuple[int, int]:
     random.shuffle(order)
     step, row = divmod(order.tolist().index(RECORD - 24), 8)
     return step + 3, row
+
+
+def in_random_rows(source: str, rows: str) -> tuple[int, int]:
+    """The first step of `random-rows` with the faulty record, and its row."""
+    import random
+
+    import numpy as np
+    import torch
+
+    scope: dict[str, Any] = {"random": random, "np": np, "torch": torch}
+    state = random.getstate()
+    exec(source, scope)
+    drawn = [[int(k) for k in eval(rows, scope)] for _ in range(10)]
+    random.setstate(state)
+    return next((step, numbers.index(RECORD)) for step, numbers in enumerate(drawn) if RECORD in numbers)
+
+
+def random_rows(name: str, source: str, rows: str) -> Shape:
+    """Batches drawn from a generator that the script holds itself: another draw in the second run would be another batch."""
+    step, row = in_random_rows(source, rows)
+    at = {**at_data(step), "input": {"step": step, "module": ("fc", None)}}
+    return Shape(name, template="random-rows", row=row, steps=10, at=at, fills={"SOURCE": {"*": source}, "ROWS": {"*": rows}})
 
 
 def at_data(step: int, **more: Any) -> dict[str, dict[str, Any]]:
@@ -124,13 +145,17 @@ SHAPES = (
     Shape("module-train", prefix="net."),
     Shape("stop-iteration", steps=12),
     Shape("async-main"),
-    Shape("async-await"),
+    Shape("async-await", impossible="the body awaits: it can't be run again in its own frame"),
     Shape("backward-helper"),
     Shape("factory"),
     Shape("early-stop", steps=7),
-    Shape("retry"),
+    Shape("retry", unwinds="tried\n"),
     Shape("interrupt"),
     Shape("finally"),
+    Shape("decorated"),
+    Shape("walrus"),
+    Shape("comprehension"),
+    Shape("nonlocal"),
     Shape("profiled", noisy=True),
     # files and objects around the step
     Shape("trainer"),
@@ -198,7 +223,23 @@ SHAPES = (
         at={"input": {"marker": ("bn",), "module": "0"}},
         absent={"forward": "batch normalisation brings the huge row back to size", "backward": "and moves the row of zeros away from zero"},
     ),
+    Shape("two-loaders", at=at_data(3, dataset_indices=[RECORD])),
+    Shape("dict-batch", at=at_data(3, dataset_indices=[RECORD])),
+    Shape("queue-thread"),
+    random_rows("numpy-generator", "rng = np.random.default_rng(2)", "rng.permutation(48)[:8]"),
+    random_rows("torch-generator", "g = torch.Generator().manual_seed(3)", "torch.randperm(48, generator=g)[:8]"),
+    random_rows("python-random", "random.seed(1)", "random.sample(range(48), 8)"),
     # losses and gradients
+    Shape("retain"),
+    Shape("closure"),
+    Shape(
+        "grad-cache",
+        at={
+            "input": {"samples": [1]},
+            "forward": {"samples": [1]},
+            "backward": {"parameters": (("out",), ("fc.weight", "head.weight"), ("fc.weight", "head.weight", "out"))},
+        },
+    ),
     Shape("loss-plus", WITHOUT_EPS0, row=1, absent=EVERY_WEIGHT),
     Shape("ema", prefix="model."),
     Shape("gan-three", prefix="G."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from whynan.causes._flow import operation
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
@@ -9,6 +11,13 @@ from whynan.core.session import Birth, Session
 # logarithm -> where its argument becomes 0
 POLES = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0, "xlogy": 0.0, "special_xlog1py": -1.0, "special_entr": 0.0}
 EXPONENTIALS = frozenset({"exp", "exp2", "expm1", "sinh", "cosh"})
+# function -> where its domain begins and ends
+DOMAINS = {
+    "acos": (-1.0, 1.0), "asin": (-1.0, 1.0), "atanh": (-1.0, 1.0), "erfinv": (-1.0, 1.0), "special_erfinv": (-1.0, 1.0),
+    "acosh": (1.0, math.inf), "logit": (0.0, 1.0), "special_logit": (0.0, 1.0), "lgamma": (0.0, math.inf),
+    "digamma": (0.0, math.inf),
+    "mvlgamma": (0.0, math.inf), "polygamma": (0.0, math.inf), "special_ndtri": (0.0, 1.0),
+}  # fmt: skip
 DIVISIONS = frozenset({"div", "reciprocal", "rsqrt", "addcdiv", "floor_divide", "remainder", "fmod"})
 LINEAR = frozenset("addmm mm bmm baddbmm matmul mv addmv dot linear convolution conv1d conv2d conv3d einsum addbmm".split())
 SPREADS = frozenset({"std", "var", "std_mean", "var_mean"})

@@ -21,6 +21,11 @@ def first(operation: Operation | None, *roles: str) -> Operand | None:
     )
 
 
+def plain_role(operand: Operand) -> str:
+    """`divisor` of `divisor[3]`, one of the many divisors of an optimizer that updates all parameters together."""
+    return operand.role.partition("[")[0]
+
+
 def argument(operation: Operation | None) -> Operand | None:
     """What a function of one variable was given."""
     return first(operation, "input", "base", "logits", "divisor") or first(operation)
@@ -28,7 +33,7 @@ def argument(operation: Operation | None) -> Operand | None:
 
 def divisors(operation: Operation | None) -> tuple[Operand, ...]:
     """All divisors: a fused optimizer step has one for every parameter."""
-    return tuple(operand for operand in operation.inputs if operand.role == "divisor") if operation else ()
+    return tuple(operand for operand in operation.inputs if plain_role(operand) == "divisor") if operation else ()
 
 
 def number(operation: Operation | None, *names: str) -> float | None:
@@ -42,9 +47,24 @@ def number(operation: Operation | None, *names: str) -> float | None:
 
 def constants(operation: Operation) -> tuple[float, ...]:
     """The numbers the user wrote as operands of an addition, product or bound, plainly or as a tensor of one element."""
-    plain = (number(operation, name) for name in ("other", "min", "max", "value"))
-    wrapped = (operand.constant for operand in operation.inputs)
+    plain = (number(operation, name) for name in ("other", "min", "max", "value", "scalar"))
+    wrapped = (
+        single(operand) for operand in operation.inputs if operand.role in ("other", "min", "max") or operand.constant is not None
+    )
     return tuple(value for value in (*plain, *wrapped) if value is not None)
+
+
+def single(operand: Operand | None) -> float | None:
+    """The value of an operand that is one number."""
+    if operand is None or operand.stats.numel != 1:
+        return None
+    return operand.constant if operand.constant is not None else operand.stats.max
+
+
+def exponent(power: Operation) -> float | None:
+    """The exponent of a power where it is one number."""
+    plain = number(power, "exponent", "other")
+    return plain if plain is not None else single(power.operand("exponent"))
 
 
 def meets(operand: Operand | None, test: Test) -> bool:

@@ -9,7 +9,7 @@ import sysconfig
 INSTALLED = ("site-packages", "dist-packages")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _library_folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     folders = {os.path.realpath(paths[key]) for key in ("stdlib", "platstdlib") if key in paths}
@@ -17,7 +17,7 @@ def _library_folders() -> tuple[str, ...]:
     return (*(folder + os.sep for folder in folders), here + os.sep)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def is_user_file(filename: str) -> bool:
     """`filename` as in a code object; generated code (`<string>`, `<frozen ...>`) is nobody's."""
     if not filename or filename.startswith("<"):

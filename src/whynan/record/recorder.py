@@ -15,6 +15,7 @@ from whynan.record import folders, incidents
 from whynan.record.store import StepRow, Store, WarningRow
 
 EVERY = 0.5  # seconds between two writes
+SHARE = 0.002  # of the time that writing may take
 
 
 class Describe(Protocol):
@@ -67,8 +68,10 @@ class RunRecorder:
 
     def flush(self) -> None:
         """Write what has gathered."""
-        self._due = time.monotonic() + EVERY
+        start = time.monotonic()
         self._keep(self._write_gathered)
+        now = time.monotonic()
+        self._due = now + max(EVERY, (now - start) / SHARE)
 
     def finish(self, status: Literal["clean", "incident", "error"], exit_code: int | None, overhead: float, steps: int) -> None:
         """Note how the run ended, close its file and remove old runs. A run without a step leaves no folder."""

@@ -19,7 +19,7 @@ from whynan.script.capture import Captured, capture
 from whynan.script.hooks import Again, PlainAttempt
 from whynan.script.journal import Journal
 from whynan.script.silence import Silence
-from whynan.script.sites import AttemptSite, SiteTable
+from whynan.script.sites import SiteTable
 
 FIRST, RUNNING, AGAIN, DONE = range(4)
 
@@ -33,6 +33,8 @@ class Attempt:
         self.runtime, self.site_id, self.site, self.live = runtime, site_id, runtime.sites[site_id], live
         self.state, self.replaying = FIRST, False
         self.noted: Any = None
+        self.position = 0
+        self.random: Any = None
         self.captured: Captured | None = None
         self.silence: Silence | None = None
 
@@ -93,7 +95,8 @@ class Runtime:
         try:
             return self._local.stack  # type: ignore[no-any-return]
         except AttributeError:
-            self._local.stack = stack = []
+            stack: list[Attempt] = []
+            self._local.stack = stack
             return stack
 
     def attempts(self, site_id: int, live: dict[str, Any]) -> Attempt | PlainAttempt:

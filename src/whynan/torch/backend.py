@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 import time
+from types import CodeType
 from typing import Any
 
 import torch
@@ -31,7 +33,6 @@ from whynan.torch.scaling import SKIPS, Scaling, scales
 from whynan.torch.trend import TrendWatch
 from whynan.torch.trial import overflows_at_scale_one
 from whynan.torch.watch import Hooks
-
 
 _NOTHING = contextlib.nullcontext()
 
@@ -64,6 +65,7 @@ class TorchBackend:
         self._installed = time.perf_counter()
         self._process = os.getpid()
         self._finish: Stopped | None = None
+        self._checked: dict[int, int] = {}
 
     # ---- life ----
 
@@ -95,6 +97,10 @@ class TorchBackend:
         """The attempts that a replay may choose: inside an optimizer's step only those around it."""
         attempts = self.runtime.stack if self.runtime is not None else []
         return attempts if self._closure_level is None else attempts[: self._closure_level]
+
+    def original_code(self, code: CodeType) -> CodeType | None:
+        """The user's code as it was before it was rewritten."""
+        return self.runtime.sites.original_code(code) if self.runtime is not None else None
 
     def give_up(self, doing: str, error: BaseException) -> None:
         """A fault of ours: one line, and watching ends."""
@@ -222,6 +228,7 @@ class TorchBackend:
             if bad and not self._belongs_to_scale(roots, bad, values):
                 self._harm("gradient", bad, roots, values=values)
         if accumulates:
+            self._checked = versions_of(grads)
             self._check_buffers(roots)
             self._note_hand_updated()
 
@@ -270,7 +277,7 @@ class TorchBackend:
         if self.replay is not None:
             self.replay.trace.where.optimizer_depth += 1
         if self.watching and os.getpid() == self._process or self._replaying:
-            self._guarded("checking gradients before a step", self._before_step, optimizer, bool(args or kwargs.get("closure")))
+            self._guarded("checking gradients before a step", self._before_step, optimizer, _closure(args, kwargs))
 
     def after_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self.replay is not None:
@@ -285,9 +292,12 @@ class TorchBackend:
         self.scaling.optimizer_stepped(optimizer)
         if closure and not self._replaying:
             self._closure_level = len(self.runtime.stack)
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        grads = [p.grad for p in parameters if p.grad is not None]
-        if grads and not closure and not self._skips_inside(optimizer) and self.gate.suspicious(grads):
+        character = self.registry.character(optimizer)
+        parameters = character.parameters
+        grads = [g for p in parameters if (g := p.grad) is not None]
+        known = self._checked
+        unchanged = all(known.get(id(g)) == g._version for g in grads)
+        if not unchanged and not closure and not self._skips_inside(optimizer) and self.gate.suspicious(grads):
             bad = [p for p in parameters if p.grad is not None and not finite(p.grad)]
             if bad:
                 self._harm("gradient", bad, [], values=[p.grad for p in bad])
@@ -297,7 +307,7 @@ class TorchBackend:
             self.trend.measure(optimizer)
         chosen = self.counter.last
         policy = self.policies.of(chosen) if chosen is not None else None
-        self._copy = OptimizerCopy(optimizer) if copies_before(optimizer, closure, policy) else None
+        self._copy = OptimizerCopy(optimizer) if copies_before(optimizer, character, closure, policy) else None
         if self._copy is not None and chosen is not None and chosen.noted is not None:
             chosen.noted.written.append(self._copy)
         if self._copy is not None and policy is not None and policy.settled:
@@ -310,10 +320,10 @@ class TorchBackend:
 
     def _after_step(self, optimizer: Any) -> None:
         self._closure_level = None
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        bad = []
-        if not all_finite(parameters) if any(p.is_shared() for p in parameters) else self.gate.suspicious([p.detach() for p in parameters]):
-            bad = [p for p in parameters if not finite(p)]
+        character = self.registry.character(optimizer)
+        bad: list[torch.Tensor] = []
+        if not character.cannot_spoil(optimizer, self.trend.loss) and self._spoiled(character.parameters):
+            bad = [p for p in character.parameters if not finite(p)]
         if bad and self._replaying:
             self._again("parameter", bad)
         if bad:
@@ -324,6 +334,12 @@ class TorchBackend:
         if not self._replaying:
             self.trend.after_update()
             self.recorder.step(*self.trend.close_step(max(self.counter.done - 1, 0), optimizer))
+
+    def _spoiled(self, parameters: list[torch.Tensor]) -> bool:
+        """Read-only where other processes may write the same memory."""
+        if any(p.is_shared() for p in parameters):  # type: ignore[no-untyped-call]
+            return not all_finite(parameters)
+        return self.gate.suspicious([p.detach() for p in parameters])
 
     def _by_optimizer(self, optimizer: Any, bad: list[torch.Tensor]) -> None:
         """The update itself made the bad values: undo it and run it again under the recorder, right here."""
@@ -411,7 +427,7 @@ class TorchBackend:
 
     def _trace_command(self, step: int) -> str:
         run = self.recorder.run
-        return " ".join(["whynan run --trace-step", str(step), run.script, *run.argv])
+        return f"whynan run --trace-step {step} {run.script} {shlex.join(run.argv)}".rstrip()
 
     def _conclude(self, found: Found, replay: Replay | None, result: Reproduced | NotReproduced, seed: Any) -> None:
         """Record the incident and end the run."""
@@ -448,6 +464,16 @@ def replay_result(replay: Replay, seed: Any, command: str) -> Reproduced | NotRe
     if seed:
         return Reproduced(replay.seconds)
     return NotReproduced("run again, the optimizer's step wrote finite values", command, replay.seconds)
+
+
+def versions_of(tensors: list[torch.Tensor]) -> dict[int, int]:
+    """By the tensor's id; the same id with the same version is the same content, as long as the gradient lives."""
+    return {id(t): t._version for t in tensors}
+
+
+def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the step was given a closure; the hook's arguments begin with the optimizer itself."""
+    return any(a is not None for a in args[1:]) or kwargs.get("closure") is not None
 
 
 def _leads_back(seed: Any, replay: Replay) -> bool:

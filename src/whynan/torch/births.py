@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -42,6 +43,12 @@ KNOWN = (
 
 def find(known: KnownBirth) -> Birth | None:
     """Run the step under the recorder and locate its birth."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _find(known)
+
+
+def _find(known: KnownBirth) -> Birth | None:
     leaf = torch.tensor(known.start, requires_grad=True)
     trace = Trace()
     trace.know(leaf, "parameter")
@@ -49,7 +56,7 @@ def find(known: KnownBirth) -> Birth | None:
         loss = known.step(leaf)
         if known.what == "gradient":
             trace.where.engine_frames.append(None)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
     bad = leaf.grad if known.what == "gradient" else loss
     assert bad is not None
     seed = Seed(known.what, known.name, trace.last_writer(bad))

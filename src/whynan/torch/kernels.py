@@ -34,7 +34,7 @@ class Argument:
     written: bool
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def kernel_of(function: Any) -> Kernel:
     text = str(function)
     schema = getattr(function, "_schema", None)

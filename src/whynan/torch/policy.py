@@ -12,6 +12,8 @@ from whynan.torch.noted import Noted
 
 LEARNING_RUNS = 2
 HALF = (torch.float16, torch.bfloat16)
+BOUNDED = frozenset({"SGD", "Adam", "AdamW"})
+ORDINARY = 1e12  # magnitude of a loss that gives no gradients near the limits of float32
 
 
 @dataclass(slots=True)
@@ -80,24 +82,42 @@ class Policies:
             limits.append(text)
 
 
-def copies_before(optimizer: Any, closure: bool, policy: Policy | None) -> bool:
+def parameters_of(optimizer: Any) -> list[torch.Tensor]:
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+class Character:
+    """What is known of one optimizer and changes only with its parameter groups."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self.parameters = parameters_of(optimizer)
+        own = type(optimizer).__module__.startswith("torch.")
+        plain = all(p.dtype in (torch.float32, torch.float64) for p in self.parameters)
+        self.risky = not own or any(p.dtype in HALF for p in self.parameters)
+        self.bounded = own and plain and type(optimizer).__name__ in BOUNDED
+
+    def risky_now(self, optimizer: Any) -> bool:
+        """Whether the next step is one of those known to make non-finite values out of finite gradients: half precision, no eps,
+        numbers that are not finite, and whatever is not torch's own."""
+        return self.risky or any(g.get("eps", 1.0) == 0 or not _all_finite_numbers(g) for g in optimizer.param_groups)
+
+    def cannot_spoil(self, optimizer: Any, loss: float) -> bool:
+        """Whether finite gradients of ordinary size give finite parameters, by the update's formula; then the write need not be
+        checked. (In float32 with eps > 0 the update of Adam is at most lr / eps times a gradient, that of SGD lr times one.)"""
+        ordinary = -ORDINARY < loss < ORDINARY
+        return self.bounded and ordinary and all(_tame(group) for group in optimizer.param_groups)
+
+
+def _tame(group: dict[str, Any]) -> bool:
+    rate = group.get("lr")
+    return isinstance(rate, (int, float)) and 0 <= rate < 1e3 and group.get("eps", 1.0) >= 1e-16
+
+
+def copies_before(optimizer: Any, character: Character, closure: bool, policy: Policy | None) -> bool:
     """Whether the parameters are to be copied before this step: it may spoil them, or the same attempt needs them again."""
     if closure or policy is None or policy.overwrites or not policy.settled:
         return True
-    return risky(optimizer)
-
-
-def risky(optimizer: Any) -> bool:
-    """Steps that are known to make non-finite values out of finite gradients: half precision, no eps, numbers that are not finite,
-    and whatever is not torch's own."""
-    if not type(optimizer).__module__.startswith("torch."):
-        return True
-    for group in optimizer.param_groups:
-        if group.get("eps", 1.0) == 0 or any(p.dtype in HALF for p in group["params"]):
-            return True
-        if not _all_finite_numbers(group):
-            return True
-    return False
+    return character.risky_now(optimizer)
 
 
 def _all_finite_numbers(group: dict[str, Any]) -> bool:

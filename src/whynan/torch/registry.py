@@ -13,6 +13,7 @@ from torch import nn
 from whynan.core.places import site_of, user_frame
 from whynan.core.records import OptimizerState, Site
 from whynan.torch.origins import Origins
+from whynan.torch.policy import Character
 
 WALKED_NODES = 20_000
 
@@ -24,6 +25,7 @@ class Registry:
         self.scalers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.orphans: dict[int, weakref.ref[torch.Tensor]] = {}
         self.origins = Origins()
+        self._characters: dict[int, Character] = {}
         self._owned: list[torch.Tensor] | None = None
         self._owned_ids: set[int] = set()
         self._started_finite: dict[tuple[int, str], bool] = {}
@@ -41,6 +43,13 @@ class Registry:
     def forget_groups(self) -> None:
         """Parameter groups may have changed."""
         self._owned = None
+        self._characters.clear()
+
+    def character(self, optimizer: torch.optim.Optimizer) -> Character:
+        known = self._characters.get(id(optimizer))
+        if known is None or len(known.parameters) != sum(len(g["params"]) for g in optimizer.param_groups):
+            known = self._characters[id(optimizer)] = Character(optimizer)
+        return known
 
     @property
     def owned(self) -> list[torch.Tensor]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, Protocol
 
 import torch
@@ -14,6 +15,7 @@ from torch import nn
 from torch.optim import optimizer as optim
 
 from whynan.torch import _compat
+from whynan.torch.compiled import patched
 from whynan.torch.loader import LoaderWatch
 from whynan.torch.registry import Registry
 from whynan.torch.scaling import Scaling
@@ -26,6 +28,8 @@ class Watcher(Protocol):
 
     def after_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
 
+    def original_code(self, code: CodeType) -> CodeType | None: ...
+
 
 class Hooks:
     def __init__(self, watcher: Watcher, registry: Registry, scaling: Scaling, loaders: LoaderWatch) -> None:
@@ -36,6 +40,7 @@ class Hooks:
         self._engine()
         self._optimizers()
         self._buffers()
+        self._compile()
         self._registry.origins.install()
         self._scaling.install()
         self._loaders.install()
@@ -67,6 +72,11 @@ class Hooks:
         registry = self._registry
         self._wrap(nn.Module, "register_buffer", lambda module: registry.modules.add(module))
         self._wrap(nn.Module, "__setstate__", lambda module: registry.modules.add(module) if module._buffers else None)
+
+    def _compile(self) -> None:
+        compile_, original = patched(self._watcher.original_code)
+        torch.compile = compile_
+        self._undo.append(lambda: setattr(torch, "compile", original))
 
     def _wrap(self, owner: Any, name: str, note: Callable[[Any], Any]) -> None:
         """After the method of `owner` has run, `note` its object."""

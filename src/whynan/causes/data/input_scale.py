@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from whynan.causes._course import exploded
 from whynan.causes._flow import sources
+from whynan.causes._functions import DIVISIONS, DOMAINS, POLES
 from whynan.causes._words import called, extent, num, outcome
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operand
@@ -45,6 +46,7 @@ CAUSE = Cause(
 )
 LARGE, ABSURD = 1e3, 1e15  # beyond the second it is a sentinel or garbage, and no scale
 EARLY = 2
+SINGULAR = frozenset(DOMAINS) | DIVISIONS | frozenset(POLES)  # where a small number does it, not a large one
 
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
@@ -64,7 +66,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     if large is None:
         return None
     facts = (extent(large), f"{called(birth)} gave {outcome(operation)} at step {session.step}")
-    confidence = 0.9 if _most_rows(birth) else 0.45
+    confidence = 0.9 if _most_rows(birth) and operation.op not in SINGULAR else 0.45
     return Verdict(confidence, f"the inputs reach {num(large.stats.absmax)}, and {called(birth)} overflowed on them", facts)
 
 

@@ -71,7 +71,8 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     facts += [f"the loss started at {num(losses[0])}"] if losses else []
     facts += [f"the gradient norm started at {num(norms[0])}"] if norms else []
     summary = f"the targets reach {num(size)}, and {called(birth, error)} measures the error on that scale"
-    return Verdict(0.92 if size >= LARGE and apart else 0.8, summary, tuple(facts), error.site)
+    from_start = bool(losses) and losses[0] >= 0.01 * size**2  # the error was of the targets' size before anything grew
+    return Verdict(0.92 if apart and (from_start or size >= LARGE) else 0.8, summary, tuple(facts), error.site)
 
 
 def _target(session: Session, operation: Operation) -> Operand | None:

@@ -24,8 +24,8 @@ References
 from __future__ import annotations
 
 from whynan.causes._functions import subject
-from whynan.causes._operands import argument, divisors, first, is_nonzero, is_zero, meets, number, sick
-from whynan.causes._words import at_rows, called, extent
+from whynan.causes._operands import argument, divisors, exponent, first, is_nonzero, is_zero, meets, sick
+from whynan.causes._words import at_rows, called, extent, num
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
@@ -68,9 +68,8 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     facts = [extent(operand) for operand in (divided, zero) if operand is not None]
     if zero.stats.zero:
         facts.append(f"{zero.stats.zero} of its {zero.stats.numel} elements are exactly 0")
-    exponent = number(operation, "exponent") if operation.op == "pow" else None
-    if exponent is not None:
-        facts.append(f"the exponent is {exponent:.4g}")
+    if operation.op == "pow":
+        facts.append(f"the exponent is {num(exponent(operation))}")
     return Verdict(
         0.6 if birth.direction == "backward" else 0.9, f"{called(birth, operation)} {done}{at_rows(birth)}", tuple(facts)
     )
@@ -80,7 +79,7 @@ def _vanished(operation: Operation) -> Operand | None:
     """The operand that is 0 where it stands below a fraction bar."""
     if operation.op in ("div", "addcdiv", "reciprocal"):
         return next((one for one in divisors(operation) if meets(one, is_zero)), None)
-    below = operation.op == "rsqrt" or (operation.op in ("pow", "float_power") and (number(operation, "exponent") or 0.0) < 0)
+    below = operation.op == "rsqrt" or (operation.op in ("pow", "float_power") and (exponent(operation) or 0.0) < 0)
     operand = argument(operation)
     return operand if below and meets(operand, is_zero) else None
 

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 
-from whynan.causes._functions import subject
+from whynan.causes._functions import DOMAINS, subject
 from whynan.causes._operands import argument, extreme, meets
 from whynan.causes._words import at_rows, called, extent, num, outcome
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
@@ -58,13 +58,6 @@ CAUSE = Cause(
         Advice("use-atan2", "For the angle between vectors, use atan2 of the cross and dot product."),
     ),
 )
-# function -> where its domain begins and ends
-DOMAINS = {
-    "acos": (-1.0, 1.0), "asin": (-1.0, 1.0), "atanh": (-1.0, 1.0), "erfinv": (-1.0, 1.0), "special_erfinv": (-1.0, 1.0),
-    "acosh": (1.0, math.inf), "logit": (0.0, 1.0), "special_logit": (0.0, 1.0), "lgamma": (0.0, math.inf),
-    "digamma": (0.0, math.inf),
-    "mvlgamma": (0.0, math.inf), "polygamma": (0.0, math.inf), "special_ndtri": (0.0, 1.0),
-}  # fmt: skip
 
 
 def probe(birth: Birth, session: Session) -> Verdict | None:

@@ -57,7 +57,8 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     selection = next((op for op in downstream(session, function.index) if op.op in SELECTS), None)
     if selection is None:
         return None
-    arrived = _gradient_is_zero(birth, session) if birth.direction == "backward" else not function.finite
+    # a value that is not finite and does not show in the loss was hidden; only a finite one leaves the question open
+    arrived = _gradient_is_zero(birth, session) if function.finite else True
     if arrived is False:
         return None
     line = f" on line {selection.site.line}" if selection.site else ""

@@ -92,7 +92,7 @@ def _lost(found: Operation) -> Lost | None:
     written = constants(found)
     for value in written:
         epsilon = lost_epsilon(value, result.dtype)
-        if epsilon is not None and (found.op in ADDITIONS or found.absorbed):
+        if epsilon is not None and (found.op in ADDITIONS or found.absorbed or result.zero):
             return Lost(found, value, epsilon, sure=True)
     held = limits(result.dtype)
     small = next((value for value in written if held is not None and 0 < abs(value) <= held.eps), None)
@@ -106,7 +106,7 @@ def _verdict(birth: Birth, operation: Operation | None, lost: Lost) -> Verdict:
         "its derivative there is not finite" if birth.direction == "backward" else f"{called(birth, operation)} was given 0"
     )
     summary = f"the epsilon {num(abs(lost.epsilon))} rounds away in {result.dtype}, so {protected}{at_rows(birth)}"
-    confidence = 0.7 if not lost.sure else 0.96 if birth.direction == "forward" else 0.95
+    confidence = 0.94 if not lost.sure else 0.96 if birth.direction == "forward" else 0.95
     return Verdict(confidence, summary, _evidence(lost, result))
 
 

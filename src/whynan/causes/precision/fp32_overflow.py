@@ -27,7 +27,7 @@ from __future__ import annotations
 from whynan.causes._floats import limits
 from whynan.causes._flow import producer
 from whynan.causes._functions import EXPONENTIALS, subject
-from whynan.causes._operands import divisors, is_zero, meets, number, output_type
+from whynan.causes._operands import divisors, exponent, is_zero, meets, number, output_type
 from whynan.causes._words import at_rows, called, extent, num, outcome
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operation
@@ -76,7 +76,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
 
 def _by_zero(operation: Operation) -> bool:
     base = operation.operand("base") or operation.operand("input")
-    power = operation.op in ("pow", "float_power") and (number(operation, "exponent") or 0.0) < 0
+    power = operation.op in ("pow", "float_power") and (exponent(operation) or 0.0) < 0
     return (
         any(meets(one, is_zero) for one in divisors(operation))
         or (power and meets(base, is_zero))

@@ -83,7 +83,8 @@ def _ignored(birth: Birth) -> Verdict | None:
 def _count_of_zero(birth: Birth, session: Session) -> Verdict | None:
     operation = birth.operation
     if number(operation, "other") == 0:
-        return Verdict(0.8, f"{called(birth)} divided by the count 0", ("the divisor is the number 0",))
+        whole = isinstance(operation.scalars.get("other"), int)
+        return Verdict(0.93 if whole else 0.8, f"{called(birth)} divided by the count 0", ("the divisor is the number 0",))
     count = next((one for one in divisors(operation) if meets(one, is_zero)), None)
     if count is None or not meets(operation.operand("dividend"), is_zero):
         return None
