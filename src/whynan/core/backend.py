@@ -23,7 +23,6 @@ class Stopped(Passing):
     """An incident has been recorded; the run ends."""
 
 
-
 class Attempt(Protocol):
     """One run of a loop body or function body that can be run again."""
 

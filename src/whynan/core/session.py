@@ -43,7 +43,8 @@ class Session:
     """One incident as the backend recorded it.
 
     `seeds` are what went bad; `operations` the traced step in order (empty where the replay was impossible). `parameters` names the
-    gradients or parameters that became non-finite, `dataset_indices` the indices of the batch's rows in the dataset. `made` tells where a parameter was created or last initialised.
+    gradients or parameters that became non-finite, `dataset_indices` the indices of the batch's rows in the
+    dataset. `made` tells where a parameter was created or last initialised.
     """
 
     step: int

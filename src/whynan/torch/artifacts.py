@@ -40,7 +40,7 @@ if not bad:
     print({what!r}, "is finite here")
 sys.exit(0 if bad else 1)
 '''
-DATA = '''result = list(tensors.values())'''
+DATA = """result = list(tensors.values())"""
 
 
 def writer(incident: Incident, trace: Trace | None, batch: Any) -> Callable[[Path], None]:
@@ -95,5 +95,7 @@ def _literal(value: Any, tensors: dict[str, torch.Tensor]) -> str:
 
 def _batch(value: Any) -> dict[str, torch.Tensor]:
     found: Iterator[torch.Tensor] = iter(tensors_in(value))
-    parts = {f"batch_{i}": t.detach().cpu().contiguous().clone() for i, t in zip(range(64), found, strict=False) if t.layout is torch.strided}
+    parts = {
+        f"batch_{i}": t.detach().cpu().contiguous().clone() for i, t in zip(range(64), found, strict=False) if t.layout is torch.strided
+    }
     return parts if sum(t.nbytes for t in parts.values()) <= SIZE_LIMIT else {}

@@ -396,7 +396,8 @@ class TorchBackend:
 
     def end_replay(self, attempt: Any, error: BaseException | None, reasons: list[str]) -> None:
         found, replay = self.found, self.replay
-        assert found is not None and replay is not None
+        assert found is not None
+        assert replay is not None
         same = isinstance(error, Replayed)
         if found.what == "exception":
             same = type(error) is type(found.error) and str(error) == str(found.error)
@@ -432,7 +433,7 @@ class TorchBackend:
     def _conclude(self, found: Found, replay: Replay | None, result: Reproduced | NotReproduced, seed: Any) -> None:
         """Record the incident and end the run."""
         trace = replay.trace if replay is not None else None
-        extra: dict[str, Any] = dict(trend=self.trend.trend, dataset_indices=self.loaders.current)
+        extra: dict[str, Any] = {"trend": self.trend.trend, "dataset_indices": self.loaders.current}
         if trace is not None and trace.fault is not None:
             self.limits.append(f"a fault of its own while recording the replay: {type(trace.fault).__name__}: {trace.fault}")
         self.watching, self.replay = False, None
@@ -480,5 +481,3 @@ def _leads_back(seed: Any, replay: Replay) -> bool:
     """Whether the last operation before the exception read something non-finite."""
     index = seed[0].operation if seed else None
     return index is not None and any(not o.stats.finite for o in replay.trace.operations[index].inputs)
-
-

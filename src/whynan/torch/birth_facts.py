@@ -74,7 +74,9 @@ def finite_in_float64(function: Any, args: tuple[Any, ...], kwargs: dict[str, An
     random = torch.get_rng_state()
     try:
         wide = [_wide(a) for a in args]
-        result = function(*wide, **{k: torch.float64 if isinstance(v, torch.dtype) and v.is_floating_point else v for k, v in kwargs.items()})
+        result = function(
+            *wide, **{k: torch.float64 if isinstance(v, torch.dtype) and v.is_floating_point else v for k, v in kwargs.items()}
+        )
     except Exception:
         return None
     finally:
@@ -91,5 +93,3 @@ def _wide(value: Any) -> Any:
     if isinstance(value, torch.dtype) and value.is_floating_point:
         return torch.float64
     return value
-
-

@@ -24,7 +24,7 @@ class Gate:
         groups: dict[tuple[torch.device, torch.dtype], list[torch.Tensor]] = {}
         for tensor in tensors:
             groups.setdefault((tensor.device, tensor.dtype), []).append(tensor)
-        return any([self._group(device, dtype, group) for (device, dtype), group in groups.items()])
+        return any(self._group(device, dtype, group) for (device, dtype), group in groups.items())
 
     def _group(self, device: torch.device, dtype: torch.dtype, group: list[torch.Tensor]) -> bool:
         if dtype not in FUSED or any(t.layout is not torch.strided or t.requires_grad or hasattr(t, "to_local") for t in group):

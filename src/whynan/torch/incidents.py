@@ -107,5 +107,3 @@ def _named(tensors: list[torch.Tensor], names: Names, what: What) -> tuple[str, 
     if what in ("loss", "exception"):
         return tuple(n for n in known if n)
     return tuple(sorted(n or f"tensor of shape {tuple(t.shape)}" for n, t in zip(known, tensors, strict=True)))
-
-

@@ -62,7 +62,11 @@ def tensors(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
         if isinstance(value, torch.Tensor):
             found.append(Argument(role(kernel.op, name), name, value, writes))
         elif isinstance(value, (list, tuple)):
-            found.extend(Argument(f"{role(kernel.op, name)}[{i}]", f"{name}[{i}]", v, writes) for i, v in enumerate(value) if isinstance(v, torch.Tensor))
+            found.extend(
+                Argument(f"{role(kernel.op, name)}[{i}]", f"{name}[{i}]", v, writes)
+                for i, v in enumerate(value)
+                if isinstance(v, torch.Tensor)
+            )
     return found
 
 

@@ -61,13 +61,9 @@ RANDOM = frozenset(
     "multinomial random poisson".split()
 )
 # functions of constants alone: what they hold is the programmer's intention
-CREATION = frozenset("full full_like fill scalar_tensor zeros ones zeros_like ones_like new_full new_zeros new_ones arange linspace eye "
+CREATION = frozenset("full full_like fill scalar_tensor zeros ones zeros_like ones_like new_full new_zeros new_ones "
+    "arange linspace eye "
                      "empty empty_like empty_strided new_empty zero constant_pad_nd masked_fill lift_fresh new_empty_strided".split())  # fmt: skip
-# operations for which a row of -inf has a meaning: they turn it into NaN only where nothing else is left in the row
-MASK_CONSUMERS = frozenset("softmax log_softmax logsumexp scaled_dot_product_attention _transformer_encoder_layer_fwd "
-                           "_native_multi_head_attention".split())  # fmt: skip
-NO_ARITHMETIC = frozenset("view _unsafe_view expand t transpose permute select slice unsqueeze squeeze detach alias as_strided unbind "
-                          "split chunk reshape narrow diagonal unfold movedim size is_same_size sym_size".split())  # fmt: skip
 
 
 def kernel_name(kernel: str) -> str:

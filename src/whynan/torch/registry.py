@@ -115,7 +115,9 @@ def _leaves_below(roots: list[torch.Tensor]) -> Iterator[torch.Tensor]:
 
 
 def _described(optimizer: torch.optim.Optimizer, site: Site | None) -> OptimizerState:
-    groups = tuple({k: _number(v) for k, v in group.items() if k != "params" and _number(v) is not None} for group in optimizer.param_groups)
+    groups = tuple(
+        {k: _number(v) for k, v in group.items() if k != "params" and _number(v) is not None} for group in optimizer.param_groups
+    )
     dtypes = {str(p.dtype).removeprefix("torch.") for group in optimizer.param_groups for p in group["params"]}
     return OptimizerState(type(optimizer).__name__, groups, site, tuple(sorted(dtypes)))
 

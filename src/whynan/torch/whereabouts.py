@@ -75,7 +75,9 @@ class Whereabouts:
         if frame is not None and frame is not engine_frame:
             direction: Direction = "forward" if torch.is_grad_enabled() and _recomputed(frame) else "backward"
             module = module or (maker.module if maker else None)
-            return Where(site_of(frame), module, direction, node.name() if direction == "backward" else None, maker.forward if maker else None)
+            return Where(
+                site_of(frame), module, direction, node.name() if direction == "backward" else None, maker.forward if maker else None
+            )
         if maker is None:
             return Where(site_of(frame) if frame else None, None, "backward", node.name())
         return Where(maker.site, maker.module, "backward", node.name(), maker.forward)
