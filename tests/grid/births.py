@@ -134,4 +134,12 @@ OWN = Birth(
 )
 
 BIRTHS = {birth.name: birth for birth in (INPUT, FORWARD, LOSS, BACKWARD, RATE, EPS0, OWN)}
-KINDS = {"input": "input", "forward": "forward", "loss": "loss", "backward": "backward", "rate": "optimizer", "eps0": "optimizer", "own": "optimizer"}
+KINDS = {
+    "input": "input",
+    "forward": "forward",
+    "loss": "loss",
+    "backward": "backward",
+    "rate": "optimizer",
+    "eps0": "optimizer",
+    "own": "optimizer",
+}

@@ -114,13 +114,18 @@ def stop_complaints(ran: Ran, plain: Ran, want: Expected, shape: Shape) -> list[
         return [f"no report, exit status {ran.status}: {ran.stderr.strip()[-400:]}"]
     found = [] if ran.status == 3 else [f"exit status {ran.status}, expected 3"]
     if len(ran.report["incidents"]) != 1 or ran.report["run"]["status"] != "incident":
-        return [*found, f"{len(ran.report['incidents'])} incidents, status {ran.report['run']['status']}, limits {ran.report['run']['limits']}"]
+        return [
+            *found,
+            f"{len(ran.report['incidents'])} incidents, status {ran.report['run']['status']}, limits {ran.report['run']['limits']}",
+        ]
     least, most = bounds(plain.stdout, want.steps)
     stdout = ran.stdout.removesuffix(shape.unwinds)
-    if not plain.stdout.startswith(stdout) or not least <= len(stdout) <= most:
+    if not ran.stdout.endswith(shape.unwinds) or not plain.stdout.startswith(stdout) or not least <= len(stdout) <= most:
         found.append(f"standard output is not plain Python's up to step {want.steps}: {ran.stdout[-200:]!r}, plain {plain.stdout!r}")
     ours, theirs = ran.left(shape), plain.left(shape)
-    found += [f"{name} is not a beginning of plain Python's: {ours[name]!r}" for name in ours if not theirs.get(name, "").startswith(ours[name])]
+    found += [
+        f"{name} is not a beginning of plain Python's: {ours[name]!r}" for name in ours if not theirs.get(name, "").startswith(ours[name])
+    ]
     return found
 
 

@@ -11,6 +11,8 @@ import sys
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+UNTRAINED = ("x", "out", "?")  # leaves that no script of the grid trains: its batch, its cached features, a checkpoint's own
+
 
 class Probe:
     def __init__(self, path):
@@ -80,14 +82,14 @@ def install(path):
 
     def owned(leaf):
         """A leaf that is trained without being a Parameter: it has a name of its own, other than the batch's."""
-        return probe.name(leaf) not in ("x", "?")
+        return probe.name(leaf) not in UNTRAINED
 
     def watched_backward(tensors, *args, **kwargs):
         if tracing():
             return backward(tensors, *args, **kwargs)
         before(tensors)
         result = backward(tensors, *args, **kwargs)
-        if found := [p for p in leaves() if bad(p.grad) and probe.name(p) not in ("x", "?")]:
+        if found := [p for p in leaves() if bad(p.grad) and probe.name(p) not in UNTRAINED]:
             probe.event("gradient", found)
         return result
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from tests.grid.compose import Script
 from tests.grid.shapes import Shape
@@ -45,21 +45,19 @@ class Zygote:
             text=True,
             env=environment,
         )
-        assert self.process.stdout is not None
-        if self.process.stdout.readline() != "ready\n":
+        self.requests, self.answers = cast(IO[str], self.process.stdin), cast(IO[str], self.process.stdout)
+        if self.answers.readline() != "ready\n":
             raise RuntimeError("the parent of the grid's scripts did not start")
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        self.requests.write(json.dumps(request) + "\n")
+        self.requests.flush()
+        answer: dict[str, Any] = json.loads(self.answers.readline())
         return answer
 
     def close(self) -> None:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.close()
-        self.process.stdout.close()
+        self.requests.close()
+        self.answers.close()
         self.process.wait(10)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shlex
 import sys
@@ -195,7 +196,9 @@ class TorchBackend:
     def _before_backward(self, roots: list[torch.Tensor]) -> None:
         if self._finish is not None:
             raise self._finish
-        bad = [r for r in roots if not finite(r)]
+        single = len(roots) == 1 and roots[0].numel() == 1 and roots[0].is_floating_point()
+        loss = float(roots[0].detach()) if single else math.nan
+        bad = [r for r in roots if not finite(r)] if not single else [] if math.isfinite(loss) else roots
         if bad and not self.scaling.is_scaled(bad):
             losses = [self.scaling.unscaled(r) for r in bad]
             self._harm("loss", bad, roots, values=[v if v is not None else r for v, r in zip(losses, bad, strict=True)])
@@ -206,10 +209,9 @@ class TorchBackend:
         if chosen is not None:
             self.policies.of(chosen).backward(chosen.noted)
             self.runtime.forget_before(chosen)
-        loss = self.scaling.unscaled(roots[0]) if roots else None
-        loss = loss if loss is not None else roots[0] if roots else None
-        if loss is not None and loss.numel() == 1:
-            self.trend.loss = float(loss.detach())
+        if single:
+            unscaled = self.scaling.unscaled(roots[0])
+            self.trend.loss = loss if unscaled is None else float(unscaled)
 
     def _after_backward(self, roots: list[torch.Tensor], accumulates: bool, results: Any, inputs: Any) -> None:
         if accumulates:

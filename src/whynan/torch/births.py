@@ -32,7 +32,7 @@ KNOWN = (
     KnownBirth("zero divided by zero", lambda w: (w / w).sum(), (0.0, 1, 2, 3), "div", "forward", "loss"),
     KnownBirth("overflow of exp", lambda w: torch.exp(w * 50).sum(), (1.0, 1, 2, 3), "exp", "forward", "loss"),
     KnownBirth("root of a negative number", lambda w: torch.sqrt(w).sum(), (-1.0, 1, 2, 3), "sqrt", "forward", "loss"),
-    KnownBirth("fully masked row", lambda w: w.masked_fill(w < 9, -torch.inf).softmax(0).sum(), (1.0, 1, 2, 3), "softmax", "forward", "loss"),
+    KnownBirth("fully masked row", lambda w: w.masked_fill(w < 9, -torch.inf).softmax(0).sum(), (1.0, 1, 2, 3), "softmax", "forward", "loss"),  # noqa: E501
     KnownBirth("slope of the root at zero", lambda w: torch.sqrt(w * w).sum(), (0.0, 1, 2, 3), "div", "backward", "gradient"),
     KnownBirth("slope of a power at zero", lambda w: (w**0.5).sum(), (0.0, 1, 2, 3), "pow", "backward", "gradient"),
     KnownBirth("variance of one element", lambda w: w[:1].std() + w.sum(), (1.0, 1, 2, 3), "std", "forward", "loss"),

@@ -14,6 +14,7 @@ import torch
 from whynan.torch import _compat
 
 LEARNING_RUNS = 3
+MOST_RUNS = 12  # after so many different answers the last one stands
 NEVER = 1 << 62
 
 
@@ -48,6 +49,7 @@ class Steps:
         self.done = 0
         self.last: Any = None
         self._levels: dict[tuple[int, int], list[int]] = {}
+        self._settled: dict[tuple[int, int], int] = {}
 
     def count(self, stack: Sequence[Any], roots: Sequence[torch.Tensor]) -> Any | None:
         """Count the step of a backward over `roots`; returns the attempt that it belongs to."""
@@ -56,10 +58,18 @@ class Steps:
         if chosen is None:
             self.done += 1
             return None
-        if not any(a.noted is not None and a.noted.counted for a in stack[: stack.index(chosen) + 1]):
+        if not self._inside_counted(stack, chosen):
             chosen.noted.counted = True
             self.done = chosen.noted.steps_before + 1
         return chosen
+
+    def _inside_counted(self, stack: Sequence[Any], chosen: Any) -> bool:
+        for attempt in stack:
+            if attempt.noted is not None and attempt.noted.counted:
+                return True
+            if attempt is chosen:
+                return False
+        return False
 
     def index_of(self, chosen: Any | None, stack: Sequence[Any]) -> int:
         """The number of the step, from 0, to which `chosen` belongs, counted already or not."""
@@ -73,10 +83,12 @@ class Steps:
         if not stack:
             return None
         key = (stack[-1].site_id, len(stack))
+        level = self._settled.get(key)
+        if level is not None:
+            return stack[-1 - level] if level >= 0 else None
+        chosen = choose(stack, roots)
         seen = self._levels.setdefault(key, [])
-        if len(seen) < LEARNING_RUNS or len(set(seen)) > 1 and len(seen) < 4 * LEARNING_RUNS:
-            chosen = choose(stack, roots)
-            seen.append(len(stack) - 1 - stack.index(chosen) if chosen is not None else -1)
-            return chosen
-        level = seen[-1]
-        return stack[len(stack) - 1 - level] if level >= 0 else None
+        seen.append(len(stack) - 1 - stack.index(chosen) if chosen is not None else -1)
+        if len(seen) >= LEARNING_RUNS and (len(set(seen)) == 1 or len(seen) >= MOST_RUNS):
+            self._settled[key] = seen[-1]
+        return chosen

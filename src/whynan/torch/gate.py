@@ -10,7 +10,8 @@ import torch
 from whynan.torch import _compat
 from whynan.torch.measure import plain
 
-FUSED = (torch.float16, torch.bfloat16, torch.float32)
+FUSED = frozenset({torch.float16, torch.bfloat16, torch.float32})
+PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})  # subclasses (distributed, masked) keep their values elsewhere
 
 
 class Gate:
@@ -21,13 +22,23 @@ class Gate:
 
     def suspicious(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether something may be non-finite. The tensors are multiplied by exactly 1, their version counters put back."""
+        if not tensors:
+            return False
+        device, dtype = tensors[0].device, tensors[0].dtype
+        if dtype in FUSED and all(type(t) in PLAIN and t.dtype is dtype and t.device == device for t in tensors):
+            return self._together(device, tensors)
         groups: dict[tuple[torch.device, torch.dtype], list[torch.Tensor]] = {}
         for tensor in tensors:
             groups.setdefault((tensor.device, tensor.dtype), []).append(tensor)
         return any(self._group(device, dtype, group) for (device, dtype), group in groups.items())
 
     def _group(self, device: torch.device, dtype: torch.dtype, group: list[torch.Tensor]) -> bool:
-        if dtype not in FUSED or any(t.layout is not torch.strided or t.requires_grad or hasattr(t, "to_local") for t in group):
+        if dtype not in FUSED or any(type(t) not in PLAIN for t in group):
+            return any(not finite(t) for t in group)
+        return self._together(device, group)
+
+    def _together(self, device: torch.device, group: Sequence[torch.Tensor]) -> bool:
+        if any(t.requires_grad or t.layout is not torch.strided for t in group):
             return any(not finite(t) for t in group)
         flag, one = self._flag(device)
         flag.zero_()

@@ -63,7 +63,7 @@ RANDOM = frozenset(
 # functions of constants alone: what they hold is the programmer's intention
 CREATION = frozenset("full full_like fill scalar_tensor zeros ones zeros_like ones_like new_full new_zeros new_ones "
     "arange linspace eye "
-                     "empty empty_like empty_strided new_empty zero constant_pad_nd masked_fill lift_fresh new_empty_strided".split())  # fmt: skip
+                     "empty empty_like empty_strided new_empty zero constant_pad_nd masked_fill lift_fresh new_empty_strided".split())  # fmt: skip  # noqa: E501
 
 
 def kernel_name(kernel: str) -> str:

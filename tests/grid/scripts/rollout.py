@@ -9,7 +9,7 @@ NET
 DATA
 model = Net()
 opt = OPTIMIZER(model.parameters())
-np.random.seed(0)
+np.random.seed(1)
 obs, returns = torch.zeros(24, 4), torch.zeros(24)
 order = np.arange(24)
 i = 0
