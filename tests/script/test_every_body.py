@@ -100,9 +100,7 @@ def use_csv(m: Any) -> Any:
     return rows, m.Sniffer().sniff("a;b\n1;2\n").delimiter
 
 
-USES: dict[str, Callable[[Any], Any]] = {
-    name.removeprefix("use_"): f for name, f in list(globals().items()) if name.startswith("use_")
-}
+USES: dict[str, Callable[[Any], Any]] = {name.removeprefix("use_"): f for name, f in list(globals().items()) if name.startswith("use_")}
 
 
 @pytest.fixture

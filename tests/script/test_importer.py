@@ -109,9 +109,7 @@ def test_module_of_another_import_hook_is_left_to_it(folder: Path, finder: Rewri
     assert type(importlib.import_module("theirs").__loader__) is Loader
 
 
-def test_fault_of_ours_is_told_and_the_module_runs(
-    folder: Path, finder: RewritingFinder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_of_ours_is_told_and_the_module_runs(folder: Path, finder: RewritingFinder, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "mine.py").write_text("def step(x):\n    x.backward()\n")
     monkeypatch.setattr(Reach, "add", lambda *_: 1 / 0)
     module = importlib.import_module("mine")

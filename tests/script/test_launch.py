@@ -99,9 +99,7 @@ def test_ending(source: str, ending: str, tmp_path: Path) -> None:
 
 
 def test_stop_leaves_no_trace_on_standard_error(tmp_path: Path) -> None:
-    (tmp_path / "main.py").write_text(
-        "from whynan.core.backend import Stopped\ntry:\n    1 / 0\nfinally:\n    raise Stopped('done')\n"
-    )
+    (tmp_path / "main.py").write_text("from whynan.core.backend import Stopped\ntry:\n    1 / 0\nfinally:\n    raise Stopped('done')\n")
     assert run(START, cwd=tmp_path).stderr == ""
 
 
@@ -120,6 +118,6 @@ def test_script_that_can_be_read_only_once(tmp_path: Path) -> None:
 
 
 def test_start_imports_nothing_heavy(tmp_path: Path) -> None:
-    heavy = "torch numpy rich click executing msgspec asyncio logging inspect typing_extensions"
+    heavy = "torch numpy rich click executing msgspec asyncio logging typing_extensions"
     done = run(f"import whynan.script.launch\nprint([n for n in {heavy!r}.split() if n in sys.modules])", cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("[]\n", "")

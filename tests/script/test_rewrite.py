@@ -22,9 +22,7 @@ from whynan.script.sites import SiteTable, nested_codes
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 PART_OF_IT = ("a", "c", "d", "h", "p", "s", "t", "u")
 MODULES = sorted(p for p in LIBRARY.glob("*.py") if p.name.startswith(PART_OF_IT) and p.name not in ("this.py", "antigravity.py"))
-PACKAGES = [
-    LIBRARY / name for name in ("asyncio/tasks.py", "email/_header_value_parser.py", "json/decoder.py", "unittest/mock.py")
-]
+PACKAGES = [LIBRARY / name for name in ("asyncio/tasks.py", "email/_header_value_parser.py", "json/decoder.py", "unittest/mock.py")]
 
 
 def rewritten(source: str, *reaching: str, limits: list[str] | None = None, **options: Any) -> tuple[CodeType, SiteTable]:
@@ -70,9 +68,7 @@ def test_code_of_the_library_keeps_its_shape(path: Path) -> None:
 
 
 def test_expressions_of_the_user_keep_their_positions() -> None:
-    source = (
-        "for k in range(2):\n    value = next(stream) + env.step(k)\n    value.backward()\n    for j in stream:\n        use(j)\n"
-    )
+    source = "for k in range(2):\n    value = next(stream) + env.step(k)\n    value.backward()\n    for j in stream:\n        use(j)\n"
     code, _ = rewritten(source)
     plain = {p for p in compile(source, "user.py", "exec").co_positions() if None not in p}
     assert plain <= set(code.co_positions())

@@ -42,9 +42,7 @@ def test_script_given_by_another_path(python: str, arguments: tuple[str, ...], t
     assert_same_as_plain(python, *arguments, notes=tmp_path / "notes")
 
 
-@pytest.mark.parametrize(
-    "arguments", [("package", "x"), ("package.tool", "--n", "2"), ("errors",), ("processes",), ("where_am_i",)]
-)
+@pytest.mark.parametrize("arguments", [("package", "x"), ("package.tool", "--n", "2"), ("errors",), ("processes",), ("where_am_i",)])
 def test_module(python: str, arguments: tuple[str, ...], tmp_path: Path) -> None:
     assert_same_as_plain(python, "-m", *arguments, notes=tmp_path / "notes")
 
@@ -68,9 +66,7 @@ def test_package_elsewhere_on_the_path_is_rewritten_too(python: str, tmp_path: P
     assert_same_as_plain(python, str(script), notes=notes, PYTHONPATH=str(SCRIPTS))
 
 
-@pytest.mark.parametrize(
-    "source", ["x = 1\ndef f(:\n    pass\n", "def f():\n    break\n", "x = 'a\0b'\n", "x = '\xff'\n", "return 1\n"]
-)
+@pytest.mark.parametrize("source", ["x = 1\ndef f(:\n    pass\n", "def f():\n    break\n", "x = 'a\0b'\n", "x = '\xff'\n", "return 1\n"])
 def test_module_with_a_syntax_error(python: str, source: str, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_bytes(source.encode("latin-1"))
     script = tmp_path / "main.py"

@@ -12,9 +12,9 @@ from whynan.script.scan import SEEDS, Reach, is_user_file
 
 
 def reached(folder: Path, **files: str) -> Reach:
-    """Of `main`, with the other files beside it; `__` in a name stands for a folder."""
+    """Of `main`, with the other files beside it; `__` in a name stands for a folder, `INIT` for `__init__`."""
     for name, source in files.items():
-        path = folder / (name.replace("__", "/") + ".py")
+        path = folder / (name.replace("__", "/").replace("INIT", "__init__") + ".py")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(source))
     reach = Reach()
@@ -38,18 +38,18 @@ REACHING = {
     "lambda": ("def step(): opt.step(lambda: loss.backward())", {"step"}),
     "nested function": ("def step():\n    def closure(): loss.backward()\n    opt.step(closure)", {"step", "closure"}),
     "another name": ("def step(): x.backward()\nfn = step\ndef train(): fn()", {"step", "fn", "train"}),
-    "renamed import": ("from torch.autograd import grad as gradient\ndef f(): gradient(a, b)", {"f"}),
+    "renamed import": ("from torch.autograd import grad as gradient\ndef f(): gradient(a, b)", {"f", "gradient"}),
     "factory": (
         "def make():\n    def inner(): x.backward()\n    return inner\nstep = make()\ndef train(): step()",
-        {"make", "step", "train"},
+        {"make", "inner", "step", "train"},
     ),
     "factory that returns": (
         "def one(): x.backward()\ndef make(): return one\nstep = make()\ndef train(): step()",
-        {"step", "train"},
+        {"one", "make", "step", "train"},
     ),
     "partial attribute": (
         "def one(): x.backward()\nclass T:\n    def __init__(self): self.fn = partial(one, 1)\n    def run(self): self.fn()",
-        {"one", "fn", "run"},
+        {"T", "one", "fn", "run"},
     ),
     "instance with __call__": ("class S:\n    def __call__(self): x.backward()\ns = S()\ndef train(): s()", {"s", "train"}),
     "inherited __call__": (
@@ -81,7 +81,7 @@ def test_modules_are_read_not_imported(folder: Path) -> None:
         main="import engine\nfrom lib import tools\nfrom lib.deep.more import *\ndef main(): engine.epoch(); tools.t(); far()",
         engine="import os, torch\ndef epoch(): one()\nfrom other import one\nraise SystemExit('imported')",
         other="def one(): x.backward()",
-        lib____init__="from . import sub\nfrom .deep import again as b",
+        lib__INIT="from . import sub\nfrom .deep import again as b",
         lib__sub="from .. import nothing\nfrom ..lib import tools",
         lib__tools="def t(): y.backward()",
         lib__deep__more="from ..relative import far",
@@ -118,9 +118,7 @@ def test_files_that_cannot_be_read_are_passed_over(folder: Path) -> None:
 
 
 def test_what_a_model_may_call_is_told(folder: Path) -> None:
-    reach = reached(
-        folder, main="def norm(x): ...\ndef block(x): norm(x)\ndef other(): ...\nclass M:\n    def forward(s, x): block(x)"
-    )
+    reach = reached(folder, main="def norm(x): ...\ndef block(x): norm(x)\ndef other(): ...\nclass M:\n    def forward(s, x): block(x)")
     assert reach.traced == {"forward", "block", "norm"}
 
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 LAUNCH = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")
+PATIENCE = 30.0  # seconds
 SLACK = 10.0  # seconds by which the ranks of one launch may start apart
 
 
@@ -46,8 +47,17 @@ class Claim:
         except OSError:
             return False
 
-    def speaks(self, failed: bool) -> bool:
-        """Whether this rank writes the report: the first that fails, and where none did, rank 0."""
+    def wait_for_another(self) -> None:
+        """Give the rank where it was born, which runs its own step again at this moment, the time to claim the report."""
+        end = time.time() + PATIENCE
+        while self.rank is not None and not self.taken() and time.time() < end:
+            time.sleep(0.1)
+
+    def speaks(self, failed: bool, placed: bool = True) -> bool:
+        """Whether this rank writes the report: the first that fails, and where none did, rank 0. One that found no place lets the
+        others go first: what it got bad may have come from them, by the reduction of gradients."""
+        if failed and not placed:
+            self.wait_for_another()
         return self.take() if failed else self.rank is None or (self.rank == 0 and not self.taken())
 
 

@@ -62,7 +62,7 @@ def conclude(ending: Ending, watch: Watch, claim: Claim, options: RunOptions, ou
     failed = bool(recorder.incidents)
     status: Status = "incident" if failed else "clean" if ending.kind != "stopped" and ending.code == 0 else "error"
     recorder.finish(status, None if failed else ending.code, watch.overhead, max(watch.steps, recorder.run.steps))
-    if claim.speaks(failed):
+    if claim.speaks(failed, any(incident.birth is not None for incident in recorder.incidents)):
         present(recorder, outputs, quiet=options.quiet)
 
 

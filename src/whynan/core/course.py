@@ -32,6 +32,8 @@ def _of_parameters(operation: Operation, operations: list[Operation]) -> bool:
             continue
         seen.add(index)
         for operand in operations[index].inputs if index < len(operations) else ():
+            if operand.from_batch:
+                return False
             if operand.producer is not None:
                 pending.append(operand.producer)
             elif operand.source == "parameter":

@@ -71,7 +71,15 @@ def _expressions(filename: str) -> dict[Span, ast.AST]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.expr, ast.stmt)) and node.end_lineno is not None and node.end_col_offset is not None:
             found.setdefault((node.lineno, node.end_lineno, node.col_offset, node.end_col_offset), node)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.end_lineno != node.lineno:
+                found.setdefault(_from_method_name(node, node.func), node)
     return found
+
+
+def _from_method_name(call: ast.Call, method: ast.Attribute) -> Span:
+    """Where Python places the call of a method whose name stands on a later line than the object: the name up to the end."""
+    assert method.end_lineno and method.end_col_offset and call.end_lineno and call.end_col_offset
+    return method.end_lineno, call.end_lineno, method.end_col_offset - len(method.attr), call.end_col_offset
 
 
 def _columns(filename: str, span: Span) -> tuple[int, int]:

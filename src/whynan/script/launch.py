@@ -71,7 +71,7 @@ def _enter(program: Program, finder: RewritingFinder, hooks: Hooks, main: Module
     setattr(builtins, NAME, hooks)
     setattr(main, NAME, hooks)
     if program.file is not None:
-        finder.reach.add(program.file, package_of(_name(program), program.file))
+        finder.reach.add(program.file, package_of(_name(program), program.file), program.source)
     finder.install()
 
 

@@ -17,13 +17,13 @@ def find(name: str, added: Iterable[str] = (), first: Iterable[str] = ()) -> Spe
     """The dotted module `name`: its file and the folders that hold its submodules. `first` and `added` are folders that are
     searched before and after `sys.path`."""
     top, *rest = name.split(".")
-    found = _parts(_found_in(top, list(first))) or _top_level(top, list(added))
+    found = _found_in(top, list(first)) or _top_level(top, list(added))
     full = top
     for part in rest:
         if found is None or found[1] is None:
             return None
         full = f"{full}.{part}"
-        found = _parts(_found_in(full, found[1]))
+        found = _found_in(full, found[1])
     return found
 
 
@@ -38,23 +38,29 @@ def _top_level(name: str, added: list[str]) -> Spec | None:
             continue
         if spec is not None:
             return _parts(spec)
-    return _parts(_found_in(name, added)) if added else None
+    return _found_in(name, added)
 
 
-def _found_in(name: str, folders: list[str]) -> ModuleSpec | None:
+def _found_in(name: str, folders: list[str]) -> Spec | None:
+    """Module `name` in `folders`; a folder without `__init__.py` is a package whose path only its imported parent could tell."""
+    last = name.rpartition(".")[2]
     try:
-        return PathFinder.find_spec(name, folders)
+        found = _parts(PathFinder.find_spec(name, folders))
+    except KeyError:
+        found = None
     except Exception:
         return None
+    if found is not None:
+        return found
+    inside = [path for folder in folders if os.path.isdir(path := os.path.join(folder, last))]
+    return (None, inside) if inside else None
 
 
 def _parts(spec: ModuleSpec | None) -> Spec | None:
     if spec is None:
         return None
     folders = spec.submodule_search_locations
-    if folders is not None:  # the path of a namespace package computes itself from a parent in sys.modules, which is not there
-        folders = list(getattr(folders, "_path", folders))
-    return (spec.origin if spec.has_location else None), folders
+    return (spec.origin if spec.has_location else None), list(folders) if folders is not None else None
 
 
 def imported_files(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from whynan.core.user_code import is_user_file
 from whynan.script.modules import folders_added, imported_files
@@ -33,32 +34,34 @@ class Reach:
         self._facts: dict[str, Facts] = {}
         self._folders: list[str] = []
 
-    def add(self, file: str, package: str = "") -> None:
-        """Take in `file`, a module inside `package`, and every module of the user that it leads to."""
+    def add(self, file: str, package: str = "", source: bytes | None = None) -> None:
+        """Take in `file`, a module inside `package`, and every module of the user that it leads to. A `source` that is given is
+        not read again."""
         if self.knows(file):
             return
-        pending = [(file, package)]
+        pending = [(file, package, source)]
         while pending:
-            file, package = pending.pop()
-            facts = self._read(file)
+            file, package, source = pending.pop()
+            facts = self._read(file, source)
             if facts is not None:
                 files = imported_files(facts.imports, package, self._folders)
-                pending += [(path, package_of(name, path)) for name, path in files]
+                pending += [(path, package_of(name, path), None) for name, path in files]
         modules = list(self._facts.values())
         self.names, self.traced, self.compiles = _fixpoint(modules), _traced(modules), any(f.compiles for f in modules)
 
     def knows(self, file: str) -> bool:
         return os.path.realpath(file) in self._facts
 
-    def _read(self, file: str) -> Facts | None:
+    def _read(self, file: str, source: bytes | None) -> Facts | None:
         """The facts of a file not read before. One that can't be parsed has none; the import will tell the user."""
         path = os.path.realpath(file)
         if path in self._facts:
             return None
         self._facts[path] = Facts()
         try:
-            with open(path, "rb") as source, unwarned():
-                tree = ast.parse(source.read(), path)
+            text = Path(path).read_bytes() if source is None else source
+            with unwarned():
+                tree = ast.parse(text, path)
             self._folders += folders_added(tree, os.path.abspath(file))
             self._facts[path] = facts_of(tree)
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):

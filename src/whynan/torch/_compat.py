@@ -63,10 +63,3 @@ def compiling() -> bool:
 def put_back_versions(tensors: Sequence[torch.Tensor], versions: Sequence[int]) -> None:
     """Undo the version bumps of a write that changed nothing, so that a saved tensor does not count as modified."""
     torch._C._autograd._unsafe_set_version_counter(tuple(tensors), tuple(versions))
-
-
-def unrecorded() -> contextlib.AbstractContextManager[object]:
-    """Operations inside are seen by no dispatch mode."""
-    from torch.utils._python_dispatch import _disable_current_modes
-
-    return _disable_current_modes()

@@ -21,6 +21,7 @@ from whynan.torch import _compat
 from whynan.torch.artifacts import writer
 from whynan.torch.choice import Steps, choose
 from whynan.torch.copies import OptimizerCopy
+from whynan.torch.distributed import several_ranks
 from whynan.torch.evidence import may_be_non_finite
 from whynan.torch.gate import Gate, all_finite, finite
 from whynan.torch.incidents import Found, conclude, seeds, user_site
@@ -66,6 +67,7 @@ class TorchBackend:
         self._installed = time.perf_counter()
         self._process = os.getpid()
         self._finish: Stopped | None = None
+        self._left_open: Replay | None = None
         self._checked: dict[int, int] = {}
 
     # ---- life ----
@@ -79,9 +81,11 @@ class TorchBackend:
 
     def close(self) -> None:
         self.watching = False
-        if self.replay is not None:
-            self.replay.close()
-            self.replay = None
+        for replay in (self.replay, self._left_open):
+            if replay is not None:
+                replay.trace.paused = True
+                replay.close()
+        self.replay = self._left_open = None
         self.hooks.uninstall()
 
     @property
@@ -107,6 +111,8 @@ class TorchBackend:
         """A fault of ours: one line, and watching ends."""
         if self.watching:
             self.watching = False
+            if self.replay is not None:
+                self.replay.trace.paused, self._left_open, self.replay = True, self.replay, None
             self.limits.append(f"watching ended while {doing}: {type(error).__name__}: {error}")
             print(f"whynan: a fault of its own while {doing}, watching ends: {type(error).__name__}: {error}", file=sys.__stderr__)
 
@@ -184,7 +190,7 @@ class TorchBackend:
     def _guarded(self, doing: str, function: Any, *args: Any) -> None:
         start = time.perf_counter()
         try:
-            with _compat.unrecorded() if self.replay is not None else _NOTHING:
+            with self.replay.trace.pause() if self.replay is not None else _NOTHING:
                 function(*args)
         except Passing:
             raise
@@ -424,6 +430,8 @@ class TorchBackend:
         assert self.found is not None
         if self.replay is not None and self.replay.trace.fault is not None:
             return f"a fault of whynan's own while recording: {self.replay.trace.fault}"
+        if error is None and several_ranks():
+            return "run again without the other ranks, the step stayed finite: the bad value came from one of them"
         if error is None:
             return f"run again, the step stayed finite: the {self.found.what} did not become non-finite a second time"
         return f"run again, the step ended with {type(error).__name__}: {error}"
@@ -458,8 +466,8 @@ class TorchBackend:
 
     def _finish_live(self, found: Found, values: list[torch.Tensor]) -> None:
         assert self.replay is not None
-        replay = self.replay
-        replay.close()
+        replay = self._left_open = self.replay
+        replay.trace.paused = True
         self._conclude(found, replay, Reproduced(replay.seconds), seeds(found, replay.trace, values))
 
 

@@ -17,6 +17,11 @@ class Collective(Exception):
     """The replayed body talks to other ranks, which do not run it again."""
 
 
+def several_ranks() -> bool:
+    distributed = torch.distributed
+    return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
+
+
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
     """DistributedDataParallel computes without synchronising; the user's own collectives raise `Collective`."""

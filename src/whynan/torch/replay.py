@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from whynan.torch import _compat
+from whynan.torch.distributed import alone, several_ranks
 from whynan.torch.incidents import scopes
 from whynan.torch.names import collect
 from whynan.torch.noted import Noted, put_back_random
@@ -93,10 +94,5 @@ def tensors_in(value: Any, depth: int = 0) -> Iterable[torch.Tensor]:
 @contextlib.contextmanager
 def quiet_distributed() -> Any:
     """No rank waits for another while one of them runs a step again."""
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        yield
-        return
-    from whynan.torch.distributed import alone
-
-    with alone():
+    with alone() if several_ranks() else contextlib.nullcontext():
         yield

@@ -5,8 +5,9 @@ Statistics and links are kept, not tensors; only the operands of possible births
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,6 +60,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.met_sizes: set[int] = set()
         self.made_sizes: set[int] = set()
         self.fault: Exception | None = None
+        self.paused = False
 
     def know(self, tensor: torch.Tensor, source: Source, *, from_batch: bool = False) -> None:
         """Say what an outside tensor is before the trace meets it."""
@@ -72,8 +74,19 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         storage = self.table.find(tensor)
         return producer(storage, tensor, measure(tensor).finite) if storage else None
 
+    @contextlib.contextmanager
+    def pause(self) -> Iterator[None]:
+        """Operations inside are ours and not recorded."""
+        before, self.paused = self.paused, True
+        try:
+            yield
+        finally:
+            self.paused = before
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if self.paused:
+            return func(*args, **kwargs)
         before = self._guarded(self._before, func, args, kwargs)
         try:
             result = func(*args, **kwargs)

@@ -1,0 +1,117 @@
+"""Inside a silence nothing is printed, written, removed or renamed; after it everything is as before."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.script.harness import SOURCES
+from whynan.script import silence
+from whynan.script.silence import Silence
+
+PROGRAM = f"""
+import sys; sys.path.insert(0, {str(SOURCES)!r})
+from whynan.script.silence import Silence
+import os, subprocess
+sys.stdout.write("before without a newline ")
+sys.stderr.write("[before]")
+with Silence():
+    print("inside")
+    print("inside", file=sys.stderr, flush=True)
+    os.write(1, b"inside")
+    os.system("echo inside")
+    subprocess.run(["echo", "inside"])
+    sys.stdout.buffer.write(b"inside")
+print("after")
+sys.stderr.write("[after]")
+"""
+
+
+def test_standard_streams() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("before without a newline after\n", "[before][after]")
+
+
+def test_standard_streams_where_the_system_does_not_tell() -> None:
+    program = PROGRAM.replace("import os, subprocess", "import os, subprocess, whynan.script.silence as s; s.FILES = '/nowhere'")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("before without a newline after\n", "[before][after]")
+
+
+def test_closed_standard_output() -> None:
+    program = PROGRAM.replace("sys.stdout.write(", "os.close(2); sys.stderr = None; sys.stdout.write(", 1).replace(
+        "sys.stderr.write", "str"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "before without a newline after\n"
+
+
+def test_open_files(tmp_path: Path) -> None:
+    text, raw = open(tmp_path / "text", "w"), open(tmp_path / "raw", "wb", buffering=0)  # noqa: SIM115
+    appended = open(tmp_path / "appended", "a")  # noqa: SIM115
+    handler = logging.FileHandler(tmp_path / "log")
+    both = open(tmp_path / "both", "w+")  # noqa: SIM115
+    kept = os.open(tmp_path / "kept", os.O_WRONLY | os.O_CREAT)
+    record = logging.LogRecord("n", 10, "p", 1, "message", None, None)
+    text.write("before "), appended.write("before "), handler.emit(record)
+    with Silence(keep=[kept]):
+        text.write("inside "), raw.write(b"inside"), appended.write("inside "), handler.emit(record)
+        os.write(kept, b"inside")
+    text.write("after"), raw.write(b"after"), appended.write("after"), handler.emit(record), both.write("after")
+    for file in (text, raw, appended, handler, both):
+        file.close()
+    os.close(kept)
+    assert (tmp_path / "text").read_text() == "before after"
+    assert (tmp_path / "raw").read_text() == "after"
+    assert (tmp_path / "appended").read_text() == "before after"
+    assert (tmp_path / "log").read_text() == "message\nmessage\n"
+    assert (tmp_path / "kept").read_text() == "inside"
+
+
+def test_new_files_and_changes_to_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("old")
+    (tmp_path / "folder").mkdir()
+    with Silence():
+        with open(tmp_path / "new", "w", encoding="utf-8", newline="\n") as file:
+            print("text", file=file)
+        (tmp_path / "path").write_text("text")
+        (tmp_path / "bytes").write_bytes(b"text")
+        with open(tmp_path / "old", "r+b") as file2:
+            file2.write(b"text")
+        with io.open(tmp_path / "exclusive", "x"):  # noqa: UP020
+            pass
+        os.close(os.open(tmp_path / "low", os.O_CREAT | os.O_WRONLY))
+        os.remove(tmp_path / "old"), (tmp_path / "old").unlink(), os.rename(tmp_path / "old", tmp_path / "else")
+        (tmp_path / "old").replace(tmp_path / "else"), (tmp_path / "made").mkdir(), os.makedirs(tmp_path / "deep/er", exist_ok=True)
+        shutil.rmtree(tmp_path / "folder"), shutil.copy(tmp_path / "old", tmp_path / "copy")
+        assert open(tmp_path / "old").read() == "old"  # noqa: SIM115
+    assert {path.name: path.is_dir() or path.read_text() for path in tmp_path.iterdir()} == {"old": "old", "folder": True}
+
+
+def test_functions_are_put_back_even_after_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = builtins.open, io.open, os.open, os.remove, os.mkdir, shutil.rmtree
+    descriptors = set(os.listdir("/proc/self/fd"))
+    with pytest.raises(ZeroDivisionError), Silence():
+        assert builtins.open is not before[0]
+        1 / 0  # noqa: B018
+    assert (builtins.open, io.open, os.open, os.remove, os.mkdir, shutil.rmtree) == before
+    monkeypatch.setattr(silence.Silence, "_functions", lambda self: 1 / 0)
+    with pytest.raises(ZeroDivisionError), Silence():
+        pass
+    assert set(os.listdir("/proc/self/fd")) == descriptors
+
+
+def test_stream_that_the_user_put_in_place_of_standard_output_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", mine)
+    with Silence():
+        assert sys.stdout is mine
+    assert sys.stdout is mine
