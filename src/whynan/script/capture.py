@@ -40,9 +40,7 @@ class Captured:
         self._undo: list[Undo] = []
 
     def restore(self) -> None:
-        self.reasons = [
-            "state further inside the program's own objects was not noted: it takes too long each step"
-        ] * self.shallow
+        self.reasons = ["state further inside the program's own objects was not noted: it takes too long each step"] * self.shallow
         for put, value, saved in self._undo:
             try:
                 reason = put(value, saved)

@@ -40,7 +40,9 @@ def put_list(value: list[Any], saved: Any) -> str | None:
 
 
 def save_dict(value: dict[Any, Any]) -> Any:
-    return dict.copy(value) if dict.__len__(value) <= SMALL else dict.__len__(value)
+    if dict.__len__(value) > SMALL:
+        return dict.__len__(value)
+    return value.copy() if type(value) is dict else dict(dict.items(value))  # `dict.copy` asks a subclass for its keys
 
 
 def put_dict(value: dict[Any, Any], saved: Any) -> str | None:

@@ -126,9 +126,7 @@ class Journal:
             return entry.value
         return self._call_and_note(tape, entry or tape.add(Entry(CALL)), method, args, kwargs)
 
-    def _call_and_note(
-        self, tape: Tape, entry: Entry, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _call_and_note(self, tape: Tape, entry: Entry, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A source in whose call an attempt begins is part of the training: it is called again in a replay, now and always."""
         marks, tape.recording = tape.marks, False
         try:
@@ -153,7 +151,7 @@ def _start_afresh(journal: Journal | None) -> None:
 
 
 def _recorded(tape: Tape, iterator: Iterator[Any]) -> Iterator[Any]:
-    return chain(map(_Pulling(tape), iterator), _Ending(tape))
+    return chain(map(_Pulling(tape), _As(iterator)), _Ending(tape))
 
 
 def _again(tape: Tape, iterator: Iterator[Any]) -> Iterator[Any]:

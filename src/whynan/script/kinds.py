@@ -11,9 +11,7 @@ from whynan.script import containers, generators
 from whynan.script.containers import Saver
 
 PLAIN_DATA = frozenset({("argparse", "Namespace"), ("types", "SimpleNamespace")})
-RUNNING = frozenset(
-    {"threading", "multiprocessing", "concurrent", "asyncio", "socket", "io", "_io", "subprocess", "logging", "sqlite3"}
-)
+RUNNING = frozenset({"threading", "multiprocessing", "concurrent", "asyncio", "socket", "io", "_io", "subprocess", "logging", "sqlite3"})
 
 
 class Kind(NamedTuple):
@@ -39,11 +37,7 @@ def kind_of(kind: type, value: Any) -> Kind | None:
     saver = containers.saver_of(kind)
     if _is_users(kind) or (kind.__module__, kind.__name__) in PLAIN_DATA:
         slots = tuple(_slots(kind))
-        return (
-            Kind(saver, bool(kind.__dictoffset__), slots, _has_members(kind, value))
-            if saver or kind.__dictoffset__ or slots
-            else None
-        )
+        return Kind(saver, bool(kind.__dictoffset__), slots, _has_members(kind, value)) if saver or kind.__dictoffset__ or slots else None
     if saver is not None:
         return Kind(saver, exact=kind in containers.SAVERS)
     return Kind(members=True) if _has_members(kind, value) else None

@@ -31,7 +31,10 @@ class PythonRandom:
     def __init__(self, generator: Any) -> None:
         self._generator = generator
         self._words = _memory(id(generator) + object.__basicsize__, SIZE)
-        found = self._is_there()
+        try:
+            found = self._is_there()
+        except Exception:
+            found = False
         self.take: Take = self._take if found else generator.getstate
         self.put: Put = self._put if found else generator.setstate
 

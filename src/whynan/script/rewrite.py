@@ -44,9 +44,7 @@ def original_code(code: CodeType, table: SiteTable) -> CodeType | None:
     return table.original_code(code)
 
 
-def _rewritten(
-    source: str | bytes, filename: str, reaching: frozenset[str], table: SiteTable, traced: frozenset[str] | None
-) -> CodeType:
+def _rewritten(source: str | bytes, filename: str, reaching: frozenset[str], table: SiteTable, traced: frozenset[str] | None) -> CodeType:
     for nested in NESTED:
         with unwarned():
             tree = ast.parse(source, filename)

@@ -83,9 +83,7 @@ def _fixpoint(modules: list[Facts]) -> frozenset[str]:
             for definition in facts.definitions:
                 _learn_definition(definition, runs, makes)
             makes.update(name for name, bases in facts.bases.items() if bases & makes)
-            runs.update(
-                name for targets, mentioned, called in facts.assigned if mentioned & runs or called & makes for name in targets
-            )
+            runs.update(name for targets, mentioned, called in facts.assigned if mentioned & runs or called & makes for name in targets)
             runs.update(new for old, new in facts.renamed if old in runs)
             makes.update(new for old, new in facts.renamed if old in makes)
             runs.update(_parameters_given(facts, modules, runs))
@@ -96,9 +94,7 @@ def _fixpoint(modules: list[Facts]) -> frozenset[str]:
 def _traced(modules: list[Facts]) -> frozenset[str]:
     definitions = [d for facts in modules for d in facts.definitions]
     traced = {"forward"}
-    while new := {d.name for d in definitions if d.name not in traced} & {
-        u for d in definitions if d.name in traced for u in d.uses
-    }:
+    while new := {d.name for d in definitions if d.name not in traced} & {u for d in definitions if d.name in traced for u in d.uses}:
         traced |= new
     return frozenset(traced)
 

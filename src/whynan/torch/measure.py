@@ -12,11 +12,13 @@ from whynan.core.records import TensorStats
 COUNT_LIMIT = 1 << 20  # elements up to which zeros are counted
 ROW_LIMIT = 4096
 SAMPLE = 8
+# dtypes of which torch can copy a tensor, but not much more
+WIDER = {torch.bool: torch.uint8, torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.float64}
 
 
 def measure(tensor: torch.Tensor, *, full: bool = False) -> TensorStats:
     """`full` adds `absmin` and `zero` whatever the size."""
-    shape, dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
+    shape, dtype = shape_of(tensor), str(tensor.dtype).removeprefix("torch.")
     values = plain(tensor)
     if values is None or values.numel() == 0:
         return TensorStats(shape, dtype)
@@ -25,26 +27,37 @@ def measure(tensor: torch.Tensor, *, full: bool = False) -> TensorStats:
         stats = TensorStats(shape, dtype, low, high, max(abs(low), abs(high)))
     else:
         stats = _of_non_finite(values, shape, dtype)
+        stats = _by_element(tensor, stats) if tensor.is_complex() and tensor.layout is torch.strided else stats
         values = values[torch.isfinite(values)]
     return _counted(stats, values) if full or values.numel() <= COUNT_LIMIT else stats
 
 
+def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Of a nested tensor, which has no one shape, the number of its parts."""
+    return (tensor.size(0),) if tensor.is_nested else tuple(tensor.shape)
+
+
 def plain(tensor: torch.Tensor) -> torch.Tensor | None:
-    """The values of any tensor as a dense real one; None where they can't be read (meta, nested, quantized)."""
+    """The values of any tensor as a dense real one; None where they can't be read (meta, quantized, two in a byte)."""
     tensor = tensor.detach()
     if hasattr(tensor, "to_local"):
         tensor = tensor.to_local()
-    if tensor.layout is not torch.strided:
-        tensor = tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()
-    if tensor.is_quantized or tensor.is_meta or tensor.is_nested:
+    if tensor.is_quantized or tensor.is_meta or tensor.dtype is torch.float4_e2m1fn_x2:
         return None
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        tensor = _values(tensor)
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.resolve_conj())
-    if tensor.dtype is torch.bool:
-        return tensor.to(torch.uint8)
     if tensor.is_floating_point() and tensor.element_size() == 1:
         return tensor.float()
-    return tensor
+    return tensor.to(WIDER.get(tensor.dtype, tensor.dtype))
+
+
+def _values(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements that a tensor of another layout holds."""
+    if tensor.layout is torch.sparse_coo:
+        return tensor._values()
+    return tensor.to_dense() if tensor.is_mkldnn else tensor.values()
 
 
 def _of_non_finite(values: torch.Tensor, shape: tuple[int, ...], dtype: str) -> TensorStats:
@@ -55,6 +68,14 @@ def _of_non_finite(values: torch.Tensor, shape: tuple[int, ...], dtype: str) -> 
         return TensorStats(shape, dtype, nan=nan, posinf=posinf, neginf=neginf)
     low, high = (float(v) for v in torch.aminmax(finite))
     return TensorStats(shape, dtype, low, high, max(abs(low), abs(high)), nan=nan, posinf=posinf, neginf=neginf)
+
+
+def _by_element(tensor: torch.Tensor, stats: TensorStats) -> TensorStats:
+    """A complex element counts once, whichever of its parts is not finite."""
+    nan = torch.isnan(tensor)
+    parts = torch.view_as_real(tensor.detach().resolve_conj())
+    posinf, neginf = ((parts == sign * math.inf).any(-1) & ~nan for sign in (1, -1))
+    return replace(stats, nan=int(nan.sum()), posinf=int(posinf.sum()), neginf=int((neginf & ~posinf).sum()))
 
 
 def _counted(stats: TensorStats, finite: torch.Tensor) -> TensorStats:
