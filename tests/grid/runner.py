@@ -16,7 +16,7 @@ from tests.grid.shapes import Shape
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "src"
 MODULES = ("numpy", "torch._dynamo", "whynan.cli.main", "whynan.cli.run", "whynan.torch.backend", "whynan.report.document")
-LIMIT = 60.0
+LIMIT = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,10 @@ class Runner:
     def watched(self, shape: Shape, script: Script, options: tuple[str, ...] = ()) -> Ran:
         return self._forked(shape, script, ["run", "--no-prove", "--json", "../../report.json", *options, *shape.command], watched=True)
 
-    def command(self, shape: Shape, script: Script, *, watched: bool) -> Ran:
-        """The same through the interpreter's own start."""
+    def command(self, shape: Shape, script: Script) -> Ran:
+        """Watched, through the interpreter's own start."""
         folder = self._lay_out(script)
-        ours = ["-m", "whynan", "run", "--no-prove", "--json", str(folder / "report.json")] if watched else []
+        ours = ["-m", "whynan", "run", "--no-prove", "--json", str(folder / "report.json")]
         paths = [str(SOURCE), *([str(folder / "work" / shape.pythonpath)] if shape.pythonpath else [])]
         environment = {**os.environ, **environment_of(folder), "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)}
         done = subprocess.run(

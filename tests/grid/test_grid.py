@@ -25,6 +25,10 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
     runner.close()
 
 
+def holds(complaints: list[str]) -> None:
+    assert not complaints, "\n".join(complaints)
+
+
 def needed(shape: Shape) -> None:
     if shape.needs is not None and importlib.util.find_spec(shape.needs) is None:
         pytest.skip(f"{shape.needs} is not installed")
@@ -36,7 +40,7 @@ def test_birth_is_placed(shape: Shape, birth: Birth, runner: Runner) -> None:
     script = compose(shape, birth, faulty=True)
     want = judge.expected(shape, birth, script)
     plain = runner.plain(shape, script, probe=True)
-    assert not judge.plain_complaints(plain, want, birth, shape)
+    holds(judge.plain_complaints(plain, want, birth, shape))
     assert_placed(runner.watched(shape, script), plain, want, shape, script, functools.partial(runner.watched, shape, script))
 
 
@@ -44,17 +48,17 @@ def test_birth_is_placed(shape: Shape, birth: Birth, runner: Runner) -> None:
 def test_healthy_twin_is_left_alone(shape: Shape, birth: Birth, runner: Runner) -> None:
     needed(shape)
     script = compose(shape, birth, faulty=False)
-    assert not judge.quiet_complaints(runner.watched(shape, script), runner.plain(shape, script), shape)
+    holds(judge.quiet_complaints(runner.watched(shape, script), runner.plain(shape, script), shape))
 
 
 @pytest.mark.parametrize(("shape", "birth"), [cell for cell in CELLS if cell.id in BY_COMMAND])
 def test_the_command_itself_does_the_same(shape: Shape, birth: Birth, runner: Runner) -> None:
     faulty, twin = compose(shape, birth, faulty=True), compose(shape, birth, faulty=False)
     want = judge.expected(shape, birth, faulty)
-    ran, plain = runner.command(shape, faulty, watched=True), runner.command(shape, faulty, watched=False)
-    assert not judge.stop_complaints(ran, plain, want, shape)
-    assert not judge.place_complaints(ran, want, shape, faulty)
-    assert not judge.quiet_complaints(runner.command(shape, twin, watched=True), runner.command(shape, twin, watched=False), shape)
+    ran, plain = runner.command(shape, faulty), runner.plain(shape, faulty)
+    holds(judge.stop_complaints(ran, plain, want, shape))
+    holds(judge.place_complaints(ran, want, shape, faulty))
+    holds(judge.quiet_complaints(runner.command(shape, twin), runner.plain(shape, twin), shape))
 
 
 def test_every_shape_has_every_kind_of_birth_or_a_reason_why_not() -> None:
@@ -65,19 +69,19 @@ def test_every_shape_has_every_kind_of_birth_or_a_reason_why_not() -> None:
 
 
 def assert_placed(ran: Ran, plain: Ran, want: judge.Expected, shape: Shape, script: Script, again: functools.partial[Ran]) -> None:
-    assert not judge.stop_complaints(ran, plain, want, shape)
+    holds(judge.stop_complaints(ran, plain, want, shape))
     replay = ran.report["incidents"][0]["replay"]
     if replay["reproduced"]:
-        assert not judge.place_complaints(ran, want, shape, script)
+        holds(judge.place_complaints(ran, want, shape, script))
         return
     assert shape.impossible is not None, f"not run again: {replay['reason']}"
     origin = ran.report["incidents"][0]["origin"]
     if origin and origin.get("op") is not None:
-        assert not judge.place_complaints(ran, want, shape, script)
+        holds(judge.place_complaints(ran, want, shape, script))
     assert replay["reason"]
     command = judge.trace_command(ran, want)
     assert command is not None, f"no --trace-step command for step {want.steps}: {replay['reason']}"
     assert tuple(command[2:]) == shape.command
     traced = again(tuple(command[:2]))
-    assert not judge.stop_complaints(traced, plain, want, shape)
-    assert not judge.place_complaints(traced, want, shape, script)
+    holds(judge.stop_complaints(traced, plain, want, shape))
+    holds(judge.place_complaints(traced, want, shape, script))

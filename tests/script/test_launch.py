@@ -103,6 +103,14 @@ def test_stop_leaves_no_trace_on_standard_error(tmp_path: Path) -> None:
     assert run(START, cwd=tmp_path).stderr == ""
 
 
+def test_end_is_the_end_of_the_last_thread(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(
+        "import threading, time\ndef later():\n    time.sleep(0.2)\n    print('thread')\n"
+        "threading.Thread(target=later).start()\nthreading.Thread(target=time.sleep, args=(99,), daemon=True).start()\n1 / 0\n"
+    )
+    assert run(START, cwd=tmp_path).stdout == "thread\nraised 1 ZeroDivisionError\n"
+
+
 def test_safe_path_is_respected(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("import sys; print(sys.path[0])")
     program = f"import sys; sys.path.insert(0, {str(SOURCES)!r})\n{START}"

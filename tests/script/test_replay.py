@@ -452,6 +452,23 @@ def test_trainer_that_looks_like_an_environment_is_run_again() -> None:
     assert_sees_the_same(source, out=1)
 
 
+def test_what_such_a_trainer_takes_before_its_attempts_is_given_again() -> None:
+    source = """
+    class Trainer:
+        def reset(self): pass
+        def step(self):
+            x = next(stream)
+            for _ in range(1):
+                seen(x)
+                if x == 3:
+                    hit()
+    stream, trainer = iter(range(9)), Trainer()
+    for k in range(9):
+        trainer.step()
+    """
+    assert_sees_the_same(source, out=1)
+
+
 def test_numpy_state_and_small_arrays() -> None:
     np = pytest.importorskip("numpy")
     assert_sees_the_same(

@@ -67,6 +67,22 @@ def test_code_of_the_library_keeps_its_shape(path: Path) -> None:
         assert table.original_code(after) is not None, key
 
 
+def test_names_of_nested_functions_do_not_become_free_in_the_attempt() -> None:
+    source = """
+def outer(x, v):
+    def step(n):
+        def inner():
+            x = []
+            x.append(n)
+            return [v.clear() for v in x]
+        inner()
+        n.backward()
+    return step
+"""
+    code, _ = rewritten(source)
+    assert {c.co_name: c.co_freevars for c in nested_codes(code)}["step"] == ()
+
+
 def test_expressions_of_the_user_keep_their_positions() -> None:
     source = "for k in range(2):\n    value = next(stream) + env.step(k)\n    value.backward()\n    for j in stream:\n        use(j)\n"
     code, _ = rewritten(source)

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,14 +36,19 @@ sys.stderr.write("[after]")
 """
 
 
+def buffered(program: str) -> Any:
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.run([sys.executable, "-c", program], env=kept, capture_output=True, text=True, check=True)
+
+
 def test_standard_streams() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    done = buffered(PROGRAM)
     assert (done.stdout, done.stderr) == ("before without a newline after\n", "[before][after]")
 
 
 def test_standard_streams_where_the_system_does_not_tell() -> None:
     program = PROGRAM.replace("import os, subprocess", "import os, subprocess, whynan.script.silence as s; s.FILES = '/nowhere'")
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = buffered(program)
     assert (done.stdout, done.stderr) == ("before without a newline after\n", "[before][after]")
 
 
@@ -50,7 +56,7 @@ def test_closed_standard_output() -> None:
     program = PROGRAM.replace("sys.stdout.write(", "os.close(2); sys.stderr = None; sys.stdout.write(", 1).replace(
         "sys.stderr.write", "str"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = buffered(program)
     assert done.stdout == "before without a newline after\n"
 
 

@@ -45,6 +45,7 @@ def run(program: Program, options: RunOptions, outputs: list[Output]) -> int:
     recorder = RunRecorder(Run(shown, options.argv, rank=rank()), options.output, whynan.report.json, complain)
     watch, claim, owner = Watch(recorder, options.trace_step), Claim(options.output, recorder.run.rank), os.getpid()
     ending = launch(program, watch.prepare, recorder.limit)
+    watch.runtime.diversion.stop()
     if os.getpid() == owner:  # a child that the script forked ends here too, and is not the run
         try:
             conclude(ending, watch, claim, options, outputs)

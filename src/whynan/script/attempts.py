@@ -16,6 +16,7 @@ from typing import Any
 from whynan.core.backend import Passing, StepBackend
 from whynan.script import random_states
 from whynan.script.capture import Captured, capture
+from whynan.script.diversion import Diversion
 from whynan.script.hooks import Again, PlainAttempt
 from whynan.script.journal import Journal
 from whynan.script.silence import Silence
@@ -85,6 +86,7 @@ class Runtime:
     def __init__(self, sites: SiteTable, backend: StepBackend) -> None:
         self.sites, self.backend = sites, backend
         self.journal = Journal()
+        self.diversion = Diversion()
         self.spent = 0.0
         self._local = threading.local()
         self.next, self.iterate, self.record = self.journal.next, self.journal.iterate, self.journal.record

@@ -18,7 +18,7 @@ from whynan.script.references import Definition, Facts, facts_of
 
 __all__ = ["SEEDS", "Reach", "is_user_file"]
 
-SEEDS = frozenset({"backward", "grad", "manual_backward"})
+SEEDS = frozenset({"backward", "grad", "manual_backward", "grad_and_value", "value_and_grad", "vjp", "jacrev"})
 CALLS_OF_AN_INSTANCE = frozenset({"__call__", "forward", "__iter__", "__next__", "__enter__", "__exit__", "__getitem__"})
 CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__"})
 

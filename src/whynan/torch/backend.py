@@ -24,7 +24,7 @@ from whynan.torch.copies import OptimizerCopy
 from whynan.torch.distributed import several_ranks
 from whynan.torch.evidence import may_be_non_finite
 from whynan.torch.gate import Gate, all_finite, finite
-from whynan.torch.incidents import Found, conclude, seeds, user_site
+from whynan.torch.incidents import Found, conclude, seeds, unplaced, user_site, was_spoiled_before
 from whynan.torch.loader import LoaderWatch
 from whynan.torch.noted import Noted, device_generators
 from whynan.torch.policy import Policies, copies_before
@@ -149,16 +149,20 @@ class TorchBackend:
             return False
         step = attempt.noted.steps_before if attempt.noted is not None else self.counter.done
         self.found = Found("exception", [], step, attempt, user_site(), error)
+        self.runtime.diversion.start()
         return True
 
     def _after_attempt(self, attempt: Any) -> bool:
         noted: Noted = attempt.noted
         policy = self.policies.of(attempt)
         policy.close(noted)
-        if noted.counted and noted.leaves is not None:
+        if noted.leaves is not None:
+            if noted.stepped and noted.backwards == 1:
+                policy.handwork.ordinary()
             bad = [t for t in noted.leaves.tensors if not finite(t)]
             if bad:
                 self.found = Found("parameter", bad, noted.steps_before, attempt, user_site())
+                self.runtime.diversion.start()
                 return True
         return False
 
@@ -238,25 +242,26 @@ class TorchBackend:
         if accumulates:
             self._checked = versions_of(grads)
             self._check_buffers(roots)
-            self._note_hand_updated()
+            self._note_handwork(leaves)
 
     def _learn_leaves(self, roots: list[torch.Tensor]) -> None:
-        """Leaves without an optimizer are looked for in the first steps, and again when those known get no gradient any more."""
-        known = self.registry.orphan_leaves()
-        if self.counter.done <= 3 and not self.registry.owned or known and any(p.grad is None for p in known):
-            self.registry.learn_leaves(roots)
-
-    def _note_hand_updated(self) -> None:
-        """Copy leaves that no optimizer holds while they are still as the forward saw them: a hand-written update will overwrite them."""
+        """Leaves without an optimizer are looked for in a place's first steps, and always where there were some."""
         chosen = self.counter.last
-        orphans = [p for p in self.registry.orphan_leaves() if p.requires_grad and p.grad is not None]
-        if chosen is None or chosen.noted is None or not orphans or self._replaying or not self.policies.of(chosen).hand_written(orphans):
+        policy = self.policies.of(chosen) if chosen is not None else None
+        if policy is None or not policy.settled or policy.fresh_leaves:
+            found = self.registry.learn_leaves(roots)
+            if policy is not None and found:
+                policy.fresh_leaves = True
+
+    def _note_handwork(self, leaves: list[torch.Tensor]) -> None:
+        """Copy what an update that is no optimizer's step may overwrite, while it is still as the forward saw it."""
+        chosen = self.counter.last
+        if chosen is None or chosen.noted is None or self._replaying:
             return
-        noted: Noted = chosen.noted
-        if noted.leaves is None:
-            noted.leaves = self.policies.of(chosen).leaves
-            noted.leaves.take(orphans)
-            self.policies.say_once(self.limits, "hand-written updates: a copy of their parameters is kept for a replay")
+        handwork = self.policies.of(chosen).handwork
+        collecting = [p for p in leaves if p.requires_grad and p.grad is not None] if handwork.by_hand is not False else []
+        if handwork.after_backward(collecting, chosen.noted):
+            self.policies.say_once(self.limits, "updates without an optimizer's step: a copy of their parameters is kept for a replay")
 
     def _check_buffers(self, roots: list[torch.Tensor]) -> None:
         known = self.registry.buffers() if self.registry.modules else []
@@ -316,10 +321,16 @@ class TorchBackend:
         chosen = self.counter.last
         policy = self.policies.of(chosen) if chosen is not None else None
         self._copy = OptimizerCopy(optimizer) if copies_before(optimizer, character, closure, policy) else None
-        if self._copy is not None and chosen is not None and chosen.noted is not None:
-            chosen.noted.written.append(self._copy)
+        running = chosen if chosen in self.stack and not closure else self._innermost()
+        if self._copy is not None and running is not None and running.noted is not None:
+            running.noted.written.append(self._copy)
         if self._copy is not None and policy is not None and policy.settled:
             self.policies.say_once(self.limits, f"{type(optimizer).__name__}: a copy of its parameters and state is kept for a replay")
+
+    def _innermost(self) -> Any:
+        """The attempt that a closure's backward will choose, as far as can be told before it has run."""
+        known = (a for a in reversed(self.stack) if self.policies.of(a).chosen)
+        return next(known, self.stack[-1] if self.stack else None)
 
     def _skips_inside(self, optimizer: Any) -> bool:
         """A fused optimizer is called for a skipped step too and looks at the scaler's flag itself."""
@@ -375,6 +386,7 @@ class TorchBackend:
         if chosen is None:
             self._conclude(found, None, NotReproduced(self._why_unplaced(), self._trace_command(step)), ())
         self.found = found
+        self.runtime.diversion.start()
         raise Hit(what)
 
     def _why_unplaced(self) -> str:
@@ -396,7 +408,8 @@ class TorchBackend:
         assert self.found is not None
         put_back_state(attempt.noted, self.registry, scale_one=self.found.scale_one)
         self.replay = Replay(self.registry)
-        self.replay.open(attempt.batch)
+        carried = [value for name, value in attempt.names.items() if name not in attempt.site.target]
+        self.replay.open(attempt.batch, carried)
 
     def close_trace(self) -> None:
         if self.replay is not None:
@@ -421,6 +434,7 @@ class TorchBackend:
             seed = seeds(found, replay.trace, replay.again)
             if found.what == "exception" and not _leads_back(seed, replay):
                 self.found, self.replay = None, None
+                self.runtime.diversion.stop()
                 return
             self._conclude(found, replay, Reproduced(replay.seconds), seed)
         reason = "; ".join(reasons) or self._how_it_ended(error)
@@ -447,7 +461,11 @@ class TorchBackend:
         if trace is not None and trace.fault is not None:
             self.limits.append(f"a fault of its own while recording the replay: {type(trace.fault).__name__}: {trace.fault}")
         self.watching, self.replay = False, None
+        if self.runtime is not None:
+            self.runtime.diversion.start()
         incident = conclude(found, trace, self.registry, result, seed, extra)
+        if self.trace_step is None and found.step > 0 and was_spoiled_before(incident, self.registry):
+            incident = unplaced(incident, self._trace_command(found.step - 1))
         self.incidents.append(incident)
         batch = found.attempt.batch if found.attempt is not None else ()
         self.recorder.incident(incident, writer(incident, trace, batch))

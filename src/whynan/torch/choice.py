@@ -49,6 +49,7 @@ class Steps:
         self.done = 0
         self.last: Any = None
         self._levels: dict[tuple[int, int], list[int]] = {}
+        self._sites: set[int] = set()
         self._settled: dict[tuple[int, int], int] = {}
 
     def count(self, stack: Sequence[Any], roots: Sequence[torch.Tensor]) -> Any | None:
@@ -58,9 +59,11 @@ class Steps:
         if chosen is None:
             self.done += 1
             return None
-        if not self._inside_counted(stack, chosen):
-            chosen.noted.counted = True
-            self.done = chosen.noted.steps_before + 1
+        self._sites.add(chosen.site_id)
+        owner = self._owner(stack, chosen)
+        if not self._inside_counted(stack, owner):
+            owner.noted.counted = True
+            self.done = owner.noted.steps_before + 1
         return chosen
 
     def _inside_counted(self, stack: Sequence[Any], chosen: Any) -> bool:
@@ -75,8 +78,12 @@ class Steps:
         """The number of the step, from 0, to which `chosen` belongs, counted already or not."""
         if chosen is None:
             return self.done
-        outer = next((a for a in stack if a.noted is not None and a.noted.counted), chosen)
-        return int((outer if outer in stack[: stack.index(chosen) + 1] else chosen).noted.steps_before)
+        return int(self._owner(stack, chosen).noted.steps_before)
+
+    def _owner(self, stack: Sequence[Any], chosen: Any) -> Any:
+        """The attempt that is the step: of those around `chosen` the outermost whose place a backward has chosen before."""
+        around = stack[: stack.index(chosen) + 1] if chosen in stack else [chosen]
+        return next((a for a in around if a.noted is not None and (a.noted.counted or a.site_id in self._sites)), chosen)
 
     def _learned(self, stack: Sequence[Any], roots: Sequence[torch.Tensor]) -> Any | None:
         """The choice as a level counted from the innermost attempt; walked for the first runs of every place."""

@@ -40,12 +40,14 @@ class Gate:
     def _together(self, device: torch.device, group: Sequence[torch.Tensor]) -> bool:
         if any(t.requires_grad or t.layout is not torch.strided for t in group):
             return any(not finite(t) for t in group)
+        if device.type == "meta":
+            return False
         flag, one = self._flag(device)
         flag.zero_()
-        versions = [t._version for t in group]
         try:
+            versions = [t._version for t in group]
             _compat.non_finite_flag(group, flag, one)
-        except RuntimeError:  # overlapping memory (an expanded gradient)
+        except RuntimeError:  # overlapping memory (an expanded gradient), or tensors of inference mode
             return any(not finite(t) for t in group)
         _compat.put_back_versions(group, versions)
         return bool(flag.item())
@@ -58,7 +60,7 @@ class Gate:
 
 def finite(tensor: torch.Tensor) -> bool:
     """Exact and read-only; whatever has no floating-point values is finite."""
-    if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.numel() == 0:
+    if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.numel() == 0 or tensor.is_meta:
         return True
     if tensor.numel() == 1 and tensor.layout is torch.strided and not tensor.is_complex():
         return math.isfinite(tensor.item())

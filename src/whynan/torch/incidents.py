@@ -90,6 +90,24 @@ def conclude(
     return diagnose(session)
 
 
+def was_spoiled_before(incident: Incident, registry: Registry) -> bool:
+    """Whether the birth is a trained parameter that was bad when the step began: it was written by the step before."""
+    birth = incident.birth
+    if birth is None or birth.direction == "optimizer":
+        return False
+    carried = [o for o in birth.operation.inputs if not o.stats.finite and o.source == "state"]
+    return birth.op == "param" and bool(registry.leaves()) or bool(carried)
+
+
+def unplaced(incident: Incident, command: str) -> Incident:
+    """The same incident without a place, with the command that finds it."""
+    session, birth = incident.session, incident.birth
+    name = birth.origin_name if birth is not None and birth.origin_name else "a value that the step before left behind"
+    seconds = session.replay.seconds
+    session.replay = NotReproduced(f"{name} was not finite already when the step began: the update before it wrote it", command, seconds)
+    return Incident(session, None)
+
+
 def diagnose(session: Session) -> Incident:
     birth = locate(session)
     if birth is None:

@@ -30,15 +30,15 @@ class Names:
 
 def collect(scopes: Iterable[dict[str, Any]], concerned: set[int] | None) -> Names:
     """`scopes`: the variables of the user's frames, innermost first; `concerned`: ids of the parameters that are trained and of the
-    modules that ran, which tell the roots of this step from others that are still in memory (None: all).
+    modules that ran, which with the variables tell the roots of this script from others that are still in memory (None: all).
 
     One root with parameters gives plain names; of several, the name of the script's variable comes first.
     """
     scopes = list(scopes)
     roots = _roots()
-    if concerned is not None:
-        roots = [r for r in roots if _concerns(r, concerned)]
     variables = _variables(scopes)
+    if concerned is not None:
+        roots = [r for r in roots if id(r) in variables or _concerns(r, concerned)]
     with_parameters = [r for r in roots if next(r.parameters(), None) is not None]
     names = Names()
     for root in sorted(roots, key=lambda r: id(r) not in {id(w) for w in with_parameters}):

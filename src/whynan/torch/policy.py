@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from whynan.torch.copies import TensorCopy
+from whynan.torch.handwork import Handwork
 from whynan.torch.noted import Noted
 
 LEARNING_RUNS = 2
@@ -18,15 +19,15 @@ ORDINARY = 1e12  # magnitude of a loss that gives no gradients near the limits o
 
 @dataclass(slots=True)
 class Policy:
-    """`overwrites`: after an optimizer's step the same attempt ran another backward, so its first parameters are needed for a replay."""
+    """`overwrites`: after an optimizer's step the same attempt ran another backward, so its first parameters are needed for a replay;
+    `fresh_leaves`: its graphs end in leaves that no optimizer holds."""
 
     runs: int = 0
     chosen: int = 0
     overwrites: bool = False
     buffers: TensorCopy = field(default_factory=TensorCopy)
-    leaves: TensorCopy = field(default_factory=TensorCopy)
-    versions: dict[int, int] = field(default_factory=dict)
-    by_hand: bool | None = None
+    handwork: Handwork = field(default_factory=Handwork)
+    fresh_leaves: bool = False
 
     @property
     def settled(self) -> bool:
@@ -37,6 +38,7 @@ class Policy:
         return self.chosen > 0 or self.runs < LEARNING_RUNS
 
     def backward(self, noted: Noted) -> None:
+        self.handwork.before_backward(stepped=noted.stepped)
         noted.backwards += 1
         self.chosen += 1
         if noted.stepped:
@@ -45,15 +47,6 @@ class Policy:
     def close(self, noted: Noted) -> None:
         self.runs += 1
         noted.written.clear()
-
-    def hand_written(self, leaves: list[torch.Tensor]) -> bool:
-        """Whether the leaves are changed between two backwards by something that is no optimizer; assumed until it is known."""
-        versions = {id(p): p._version for p in leaves}
-        common = [key for key in versions if key in self.versions]
-        if common:
-            self.by_hand = any(versions[key] != self.versions[key] for key in common)
-        self.versions = versions
-        return self.by_hand is not False
 
 
 class Policies:

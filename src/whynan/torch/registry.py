@@ -74,12 +74,15 @@ class Registry:
                 found.append(tensor)
         return found
 
-    def learn_leaves(self, roots: list[torch.Tensor]) -> None:
+    def learn_leaves(self, roots: list[torch.Tensor]) -> bool:
         """Find the leaves below `roots` that no optimizer holds (hand-written updates, inputs that need a gradient)."""
+        found = False
         self.owned  # noqa: B018  refreshes the ids
         for leaf in _leaves_below(roots):
             if id(leaf) not in self._owned_ids and isinstance(leaf, nn.Parameter | torch.Tensor):
                 self.orphans[id(leaf)] = weakref.ref(leaf)
+                found = True
+        return found
 
     def buffers(self) -> list[tuple[str, nn.Module, torch.Tensor]]:
         """Floating-point buffers that were finite when first seen."""

@@ -29,9 +29,9 @@ class Replay:
         self.started = time.perf_counter()
         self._stack = contextlib.ExitStack()
 
-    def open(self, batch: Iterable[Any]) -> None:
-        """`batch`: what the loop was given, any nesting of containers."""
-        self._introduce(batch)
+    def open(self, batch: Iterable[Any], carried: Iterable[Any] = ()) -> None:
+        """`batch`: what the loop was given; `carried`: what the body bound in its run before; both any nesting of containers."""
+        self._introduce(batch, carried)
         self._stack.enter_context(_compat.eager())
         self._stack.enter_context(quiet_distributed())
         self._stack.enter_context(self.trace.where)
@@ -44,8 +44,12 @@ class Replay:
     def seconds(self) -> float:
         return time.perf_counter() - self.started
 
-    def _introduce(self, batch: Iterable[Any]) -> None:
+    def _introduce(self, batch: Iterable[Any], carried: Iterable[Any]) -> None:
         names = collect(scopes(), None)
+        shapes = {p.shape for _, p in names.parameters if p.dim()}
+        for tensor in tensors_in(carried):
+            if tensor.shape in shapes and tensor.is_floating_point():  # weights that a functional update hands on
+                self.trace.know(tensor, "state")
         for _, buffer in names.buffers:
             self.trace.know(buffer, "buffer")
         for _, parameter in names.parameters:
@@ -60,7 +64,7 @@ class Replay:
                     if isinstance(value, torch.Tensor):
                         self.trace.know(value, "state")
         for tensor in tensors_in(batch):
-            self.trace.know(tensor, "input", from_batch=not tensor.requires_grad)
+            self.trace.know(tensor, "input", from_batch=not isinstance(tensor, torch.nn.Parameter))
 
 
 def put_back_state(noted: Noted, registry: Registry, *, scale_one: bool) -> None:

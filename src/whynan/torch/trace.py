@@ -24,6 +24,7 @@ from whynan.torch.storages import Storage, StorageTable, backing, producer
 from whynan.torch.whereabouts import Where, Whereabouts
 
 HELD_BIRTHS = 8
+REARRANGING = frozenset({"index", "index_select", "stack", "cat"})
 
 
 @dataclass(slots=True)
@@ -59,6 +60,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.batch_sizes: set[int] = set()
         self.met_sizes: set[int] = set()
         self.made_sizes: set[int] = set()
+        self._given: set[int] = set()
         self.fault: Exception | None = None
         self.paused = False
 
@@ -69,6 +71,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             storage.source, storage.name, storage.from_batch = source, str(id(tensor)), from_batch
             if from_batch and tensor.dim():
                 self.batch_sizes.add(tensor.shape[0])
+                self._given.add(storage.number)
 
     def last_writer(self, tensor: torch.Tensor) -> int | None:
         storage = self.table.find(tensor)
@@ -114,7 +117,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         arguments = tensors(kernel, args, kwargs)
         if kernel.op == "lift_fresh":
             for argument in arguments:
-                self.know(argument.tensor, "constant")
+                self._meet_constant(argument.tensor)
             return None
         storages = [self.table.find(a.tensor) for a in arguments]
         operands = [self._operand(a, s) for a, s in zip(arguments, storages, strict=True)]
@@ -145,8 +148,24 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """A tensor from outside that nobody named: taken for a part of the batch unless it is a single number."""
         storage.source = "input"
         storage.from_batch = tensor.dim() > 0 and not tensor.requires_grad
-        if storage.from_batch:
-            self.met_sizes.add(tensor.shape[0])
+
+    def _meet_constant(self, tensor: torch.Tensor) -> None:
+        """A tensor made of numbers inside the step: a constant, or a batch put together there (used only if no other is met)."""
+        self.know(tensor, "constant")
+        storage = self.table.find(tensor)
+        if storage is not None and tensor.dim() and not storage.writers:
+            storage.from_batch = True
+            self.made_sizes.add(tensor.shape[0])
+
+    def _learn_sizes(self, before: Before, results: list[tuple[torch.Tensor, Storage]]) -> None:
+        """What an operation reads straight from the batch, and what it picks out of it or stacks, has rows of the batch."""
+        for argument, storage, operand in zip(before.arguments, before.storages, before.operands, strict=True):
+            if storage is None or operand.producer is not None or storage.source != "input" or not storage.from_batch:
+                continue
+            sizes = self.batch_sizes if storage.number in self._given else self.met_sizes
+            sizes.update(argument.tensor.shape[:1])
+            if before.kernel.op in REARRANGING:
+                sizes.update(n for tensor, _ in results for n in tensor.shape[:1])
 
     def _after(self, func: Any, before: Before, result: Any) -> None:
         results = self._written(before, result)
@@ -155,6 +174,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         index = len(self.operations)
         self.where.made(before.where, index)
+        self._learn_sizes(before, results)
         from_batch = any(s.from_batch for s in before.storages if s) or self._makes_batch(before, results)
         gradient = before.where.node is not None or any(s.from_gradient for s in before.storages if s)
         stats, names = [], []

@@ -66,8 +66,7 @@ class Whereabouts:
 
     def made(self, where: Where, index: int | None) -> None:
         """Note where the autograd node of the operation that is about to run was made (nodes take their number before the kernel)."""
-        if torch.is_grad_enabled():
-            self.makers.setdefault(_compat.sequence_number() - 1, Where(where.site, where.module, where.direction, where.node, index))
+        self.makers.setdefault(_compat.sequence_number() - 1, Where(where.site, where.module, where.direction, where.node, index))
 
     def _in_backward(self, node: Any, frame: FrameType | None, module: nn.Module | None) -> Where:
         maker = self.makers.get(_compat.node_number(node))

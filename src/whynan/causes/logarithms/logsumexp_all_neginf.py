@@ -57,7 +57,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     if operand is not None:
         facts.append(f"{operand.stats.neginf} of the {operand.stats.numel} elements it ran over are -inf")
     summary = f"{name} ran over rows of nothing but -inf{at_rows(birth)}: its value -inf is right, its gradient is NaN"
-    return Verdict(0.95 if empty else 0.7, summary, tuple(facts))
+    return Verdict(0.98 if empty else 0.7, summary, tuple(facts))
 
 
 def _sums_exponentials(birth: Birth, function: Operation | None) -> bool:

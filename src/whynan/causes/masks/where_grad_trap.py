@@ -58,7 +58,9 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     if selection is None:
         return None
     # a value that is not finite and does not show in the loss was hidden; only a finite one leaves the question open
-    arrived = _gradient_is_zero(birth, session) if function.finite else True
+    arrived = _gradient_is_zero(birth, session) if birth.direction == "backward" else None
+    if arrived is None and not function.finite:
+        arrived = True
     if arrived is False:
         return None
     line = f" on line {selection.site.line}" if selection.site else ""
