@@ -457,13 +457,14 @@ def test_what_such_a_trainer_takes_before_its_attempts_is_given_again() -> None:
     class Trainer:
         def reset(self): pass
         def step(self):
-            x = next(stream)
-            for _ in range(1):
-                seen(x)
-                if x == 3:
-                    hit()
+            self.run(next(stream))
+        def run(self, x):
+            seen(x)
+            if x == 3:
+                hit()
     stream, trainer = iter(range(9)), Trainer()
     for k in range(9):
+        hit
         trainer.step()
     """
     assert_sees_the_same(source, out=1)

@@ -83,7 +83,7 @@ ANY_LINES = (
     "{n} = torch.zeros_like({a}); {n}[::2] += {c}[::2]",
     "{n} = {a}.cumsum(0)",
     "{n} = {a}.mean(0) + {a}",
-    "{n} = {a}.float().std(0).to({a}.dtype) + {a}",
+    "{n} = ({a} * 2).amin(0) + {a} if len({a}) else {a} * 2",
     "{n} = {a}.flatten().sort()[0].view_as({a})",
     "{n} = torch.view_as_real(torch.complex({a}.float(), {c}.float()).sqrt())[..., 1].to({a}.dtype)",
     "{n} = ({a}.to_sparse().to_dense() if {a}.dtype is torch.float32 else {a}) + {c}",
@@ -242,6 +242,7 @@ class Run:
         return self.names["loss"]  # type: ignore[no-any-return]
 
     def forward(self) -> None:
+        torch.manual_seed(4)
         exec(compile(self.program.source, self.file, "exec"), self.names)
 
     def plainly(self) -> Run:

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import Phase, assume, given, settings
 
 from tests.torch.programs import BACKWARD, FORWARD, OPERAND, Plant, Program, Run, located, nasty_programs, programs
 from tests.torch.tensors import bits
 from whynan.core.session import Birth
 from whynan.torch.trace import Trace
 
-random_programs = settings(max_examples=50, deadline=None)
+WITHOUT_EXPLANATION = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
+random_programs = settings(max_examples=50, deadline=None, phases=WITHOUT_EXPLANATION, report_multiple_bugs=False)
 
 
 def bad_gradients(run: Run) -> list[torch.Tensor]:

@@ -49,6 +49,9 @@ class StepBackend(Protocol):
     def end_replay(self, attempt: Any, error: BaseException | None, reasons: list[str]) -> None:
         """Locate and report; `reasons` says what of the attempt could not be put back. Raises `Stopped`."""
 
+    def replay_failed(self, attempt: Any, fault: Exception) -> None:
+        """A fault of ours while a step was run again: report without a place. Raises `Stopped`."""
+
     def give_up(self, doing: str, error: BaseException) -> None:
         """A fault of ours: tell it in one line and stop watching."""
 

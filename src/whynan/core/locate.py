@@ -17,6 +17,7 @@ INTENDED = frozenset("full full_like fill scalar_tensor new_full constant_pad_nd
                      "masked_scatter copy lift_fresh".split())  # fmt: skip
 MASK_CONSUMERS = frozenset("softmax log_softmax logsumexp scaled_dot_product_attention _transformer_encoder_layer_fwd "
                            "_native_multi_head_attention".split())  # fmt: skip
+PICKING = frozenset({"index", "index_select"})  # put a batch together out of a whole data set
 OUTSIDE_NAMES = {"input": "input", "parameter": "param", "buffer": "buffer"}
 
 
@@ -177,8 +178,10 @@ def _samples(origin: Origin, operation: Operation, chain: tuple[int, ...], sessi
     """The rows of the batch that are bad: of those born, the ones that go on being bad in the next operation of the same shape."""
     if origin.operand is not None:
         shape = origin.operand.stats.shape
+        if operation.op in PICKING and operation.batch_rows:
+            return operation.rows
         return origin.operand.rows if origin.operand.source == "input" and shape and origin.operand.from_batch else None
-    if not operation.batch_rows:
+    if not operation.batch_rows or operation.direction == "optimizer":
         return None
     rows = operation.nan_rows if origin.from_infinity else operation.rows
     following = session.operations[chain[1]] if len(chain) > 1 else None
@@ -198,4 +201,6 @@ def _parameters(operand: Operand | None, direction: Direction, session: Session)
     if operand is not None and operand.source == "parameter":
         bad = {o.name for op in session.operations for o in op.inputs if o.source == "parameter" and not o.stats.finite and o.name}
         return tuple(sorted(bad | ({operand.name} if operand.name else set())))
+    if direction == "optimizer" and session.parameters is None:
+        return tuple(sorted({name for op in session.operations if op.direction == direction and not op.finite for name in op.writes})) or None
     return None if direction == "forward" else session.parameters

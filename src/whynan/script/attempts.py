@@ -150,7 +150,10 @@ class Runtime:
         self.journal.rewind(attempt.position)
         attempt.silence = Silence()
         attempt.silence.__enter__()
-        self.backend.begin_replay(attempt)
+        try:
+            self.backend.begin_replay(attempt)
+        except Exception as fault:
+            self._abandon(attempt, fault)
 
     def end_replay(self, attempt: Attempt, error: BaseException | None) -> None:
         try:
@@ -161,5 +164,17 @@ class Runtime:
             self.journal.live()
             while self.stack and self.stack.pop() is not attempt:
                 pass
+        try:
+            self._report(attempt, error)
+        except Exception as fault:
+            self.backend.replay_failed(attempt, fault)
+
+    def _abandon(self, attempt: Attempt, fault: Exception) -> None:
+        assert attempt.silence is not None
+        attempt.silence.__exit__(None, None, None)
+        self.journal.live()
+        self.backend.replay_failed(attempt, fault)
+
+    def _report(self, attempt: Attempt, error: BaseException | None) -> None:
         reasons = [*(attempt.captured.reasons if attempt.captured else ()), *self.journal.reasons]
         self.backend.end_replay(attempt, error, reasons)

@@ -63,3 +63,11 @@ def compiling() -> bool:
 def put_back_versions(tensors: Sequence[torch.Tensor], versions: Sequence[int]) -> None:
     """Undo the version bumps of a write that changed nothing, so that a saved tensor does not count as modified."""
     torch._C._autograd._unsafe_set_version_counter(tuple(tensors), tuple(versions))
+
+
+def unwrapped(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor below the wrappers of `torch.func` transforms."""
+    functorch = torch._C._functorch
+    while functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = functorch.get_unwrapped(tensor)
+    return tensor

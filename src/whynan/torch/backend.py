@@ -24,8 +24,9 @@ from whynan.torch.copies import OptimizerCopy
 from whynan.torch.distributed import several_ranks
 from whynan.torch.evidence import may_be_non_finite
 from whynan.torch.gate import Gate, all_finite, finite
-from whynan.torch.incidents import Found, conclude, seeds, unplaced, user_site, was_spoiled_before
+from whynan.torch.incidents import Found, conclude, scopes, seeds, unplaced, user_site, was_spoiled_before
 from whynan.torch.loader import LoaderWatch
+from whynan.torch.names import collect
 from whynan.torch.noted import Noted, device_generators
 from whynan.torch.policy import Policies, copies_before
 from whynan.torch.registry import Registry
@@ -230,6 +231,7 @@ class TorchBackend:
             grads = [g for p in leaves if (g := p.grad) is not None]
         else:
             grads = [r for r in results or () if isinstance(r, torch.Tensor)]
+            leaves = self.registry.note_leaves([i for i in inputs if isinstance(i, torch.Tensor)])
         if grads and self.gate.suspicious(grads):
             if accumulates:
                 bad = [p for p in leaves if p.grad is not None and not finite(p.grad)]
@@ -242,7 +244,8 @@ class TorchBackend:
         if accumulates:
             self._checked = versions_of(grads)
             self._check_buffers(roots)
-            self._note_handwork(leaves)
+            leaves = [p for p in leaves if p.grad is not None]
+        self._note_handwork(leaves)
 
     def _learn_leaves(self, roots: list[torch.Tensor]) -> None:
         """Leaves without an optimizer are looked for in a place's first steps, and always where there were some."""
@@ -259,8 +262,7 @@ class TorchBackend:
         if chosen is None or chosen.noted is None or self._replaying:
             return
         handwork = self.policies.of(chosen).handwork
-        collecting = [p for p in leaves if p.requires_grad and p.grad is not None] if handwork.by_hand is not False else []
-        if handwork.after_backward(collecting, chosen.noted):
+        if handwork.after_backward(leaves, chosen.noted):
             self.policies.say_once(self.limits, "updates without an optimizer's step: a copy of their parameters is kept for a replay")
 
     def _check_buffers(self, roots: list[torch.Tensor]) -> None:
@@ -385,6 +387,8 @@ class TorchBackend:
             self._finish_live(found, values)
         if chosen is None:
             self._conclude(found, None, NotReproduced(self._why_unplaced(), self._trace_command(step)), ())
+        held = collect(scopes(), None).tensors
+        found.names = {id(t): held[id(t)] for t in tensors if id(t) in held}
         self.found = found
         self.runtime.diversion.start()
         raise Hit(what)
@@ -440,6 +444,13 @@ class TorchBackend:
         reason = "; ".join(reasons) or self._how_it_ended(error)
         self._conclude(found, replay, NotReproduced(reason, self._trace_command(found.step), replay.seconds), ())
 
+    def replay_failed(self, attempt: Any, fault: Exception) -> None:
+        """A fault of ours while a step was run again: the incident stands, without a place."""
+        found = self.found
+        assert found is not None
+        reason = f"a fault of whynan's own: {type(fault).__name__}: {fault}"
+        self._conclude(found, None, NotReproduced(reason, self._trace_command(found.step)), ())
+
     def _how_it_ended(self, error: BaseException | None) -> str:
         assert self.found is not None
         if self.replay is not None and self.replay.trace.fault is not None:
@@ -466,6 +477,8 @@ class TorchBackend:
         incident = conclude(found, trace, self.registry, result, seed, extra)
         if self.trace_step is None and found.step > 0 and was_spoiled_before(incident, self.registry):
             incident = unplaced(incident, self._trace_command(found.step - 1))
+        if self._left_open is not None and incident.birth is not None:
+            incident.session.step = self._left_open.step_of(incident.birth.operation, found.step)
         self.incidents.append(incident)
         batch = found.attempt.batch if found.attempt is not None else ()
         self.recorder.incident(incident, writer(incident, trace, batch))
@@ -475,6 +488,8 @@ class TorchBackend:
     # ---- tracing a step of this run ----
 
     def _step_counted(self) -> None:
+        if self.trace_step is not None and self.replay is not None:
+            self.replay.marks.append((len(self.replay.trace.operations), self.counter.done))
         if self.trace_step is not None and self.replay is None and self.counter.done == self.trace_step:
             self._open_live_trace()
 

@@ -68,10 +68,10 @@ class Steps:
 
     def _inside_counted(self, stack: Sequence[Any], chosen: Any) -> bool:
         for attempt in stack:
-            if attempt.noted is not None and attempt.noted.counted:
-                return True
             if attempt is chosen:
-                return False
+                return bool(chosen.noted.counted)
+            if attempt.noted is not None and attempt.noted.counted and attempt.site_id != chosen.site_id:
+                return True
         return False
 
     def index_of(self, chosen: Any | None, stack: Sequence[Any]) -> int:
@@ -83,7 +83,9 @@ class Steps:
     def _owner(self, stack: Sequence[Any], chosen: Any) -> Any:
         """The attempt that is the step: of those around `chosen` the outermost whose place a backward has chosen before."""
         around = stack[: stack.index(chosen) + 1] if chosen in stack else [chosen]
-        return next((a for a in around if a.noted is not None and (a.noted.counted or a.site_id in self._sites)), chosen)
+        own = chosen.site_id  # of a body that calls itself every level is a step
+        others = (a for a in around if a.noted is not None and a.site_id != own)
+        return next((a for a in others if a.noted.counted or a.site_id in self._sites), chosen)
 
     def _learned(self, stack: Sequence[Any], roots: Sequence[torch.Tensor]) -> Any | None:
         """The choice as a level counted from the innermost attempt; walked for the first runs of every place."""

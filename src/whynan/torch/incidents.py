@@ -27,7 +27,8 @@ from whynan.torch.trace import Trace
 
 @dataclass(slots=True)
 class Found:
-    """What the gate found: the bad tensors (losses, leaves with a bad gradient, parameters, buffers) and where the user's code stood."""
+    """What the gate found: the bad tensors (losses, leaves with a bad gradient, parameters, buffers) and where the user's code stood.
+    `names` are those of the tensors by their ids, as long as the variables that held them are still bound to them."""
 
     what: What
     tensors: list[torch.Tensor]
@@ -38,6 +39,7 @@ class Found:
     scale_one: bool = False
     kind: Any = None
     gradients: list[torch.Tensor] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
 
 
 def scopes() -> list[dict[str, Any]]:
@@ -71,6 +73,7 @@ def conclude(
     """`extra`: the session's fields that the backend knows (trend, dataset indices, batch size)."""
     ran = {id(m) for m in trace.modules if m is not None} if trace is not None else set()
     names = collect(scopes(), ran | {id(p) for p in registry.leaves()})
+    names.tensors.update({key: name for key, name in found.names.items() if key not in names.tensors})
     bad = _named(found.tensors, names, found.what)
     session = Session(
         step=found.step,

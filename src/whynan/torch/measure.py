@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 
 from whynan.core.records import TensorStats
+from whynan.torch._compat import unwrapped
 
 COUNT_LIMIT = 1 << 20  # elements up to which zeros are counted
 ROW_LIMIT = 4096
@@ -39,7 +40,7 @@ def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
 
 def plain(tensor: torch.Tensor) -> torch.Tensor | None:
     """The values of any tensor as a dense real one; None where they can't be read (meta, quantized, two in a byte)."""
-    tensor = tensor.detach()
+    tensor = unwrapped(tensor.detach())
     if hasattr(tensor, "to_local"):
         tensor = tensor.to_local()
     if tensor.is_quantized or tensor.is_meta or tensor.dtype is torch.float4_e2m1fn_x2:

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from whynan.torch.storages import backing
+
 OPAQUE = (type, types.ModuleType, types.FunctionType, types.MethodType)
 WRAPPERS = ("module.", "_orig_mod.", "_forward_module.", "_fsdp_wrapped_module.")
 
@@ -23,9 +25,11 @@ class Names:
     tensors: dict[int, str] = field(default_factory=dict)
     parameters: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     buffers: list[tuple[str, torch.Tensor]] = field(default_factory=list)
+    addresses: dict[int, str] = field(default_factory=dict)
 
     def of(self, tensor: torch.Tensor) -> str | None:
-        return self.tensors.get(id(tensor))
+        """By the object or, where a transform has wrapped it, by its memory."""
+        return self.tensors.get(id(tensor)) or self.addresses.get(_address(tensor))
 
 
 def collect(scopes: Iterable[dict[str, Any]], concerned: set[int] | None) -> Names:
@@ -42,11 +46,24 @@ def collect(scopes: Iterable[dict[str, Any]], concerned: set[int] | None) -> Nam
     with_parameters = [r for r in roots if next(r.parameters(), None) is not None]
     names = Names()
     for root in sorted(roots, key=lambda r: id(r) not in {id(w) for w in with_parameters}):
-        prefix = "" if len(with_parameters) == 1 and root is with_parameters[0] else variables.get(id(root), type(root).__name__)
+        prefix = (
+            ""
+            if len(with_parameters) == 1 and root is with_parameters[0]
+            else variables[id(root)][0]
+            if id(root) in variables
+            else type(root).__name__
+        )
         _add(names, root, prefix)
-    for key, name in variables.items():
+    for key, (name, value) in variables.items():
         names.tensors.setdefault(key, name)
+        if isinstance(value, torch.Tensor) and value.numel():
+            names.addresses.setdefault(_address(value), name)
     return names
+
+
+def _address(tensor: torch.Tensor) -> int:
+    base = backing(tensor)
+    return base.data_ptr() if base is not None else 0
 
 
 def _roots() -> list[nn.Module]:
@@ -84,9 +101,9 @@ def _joined(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix and name else prefix or name
 
 
-def _variables(scopes: list[dict[str, Any]]) -> dict[int, str]:
+def _variables(scopes: list[dict[str, Any]]) -> dict[int, tuple[str, Any]]:
     """The names of modules and tensors in the user's variables: plain, one level deep in containers, and as attributes of objects."""
-    found: dict[int, str] = {}
+    found: dict[int, tuple[str, Any]] = {}
     for scope in scopes:
         for name, value in list(scope.items()):
             if not name.startswith("__"):
@@ -94,10 +111,10 @@ def _variables(scopes: list[dict[str, Any]]) -> dict[int, str]:
     return found
 
 
-def _note(found: dict[int, str], name: str, value: Any, depth: int) -> None:
+def _note(found: dict[int, tuple[str, Any]], name: str, value: Any, depth: int) -> None:
     kind = type(value)
     if issubclass(kind, (torch.Tensor, nn.Module)):
-        found.setdefault(id(value), name)
+        found.setdefault(id(value), (name, value))
     elif depth < 2 and kind in (list, tuple) and len(value) <= 256:
         for i, part in enumerate(value):
             _note(found, f"{name}[{i}]", part, depth + 1)

@@ -84,6 +84,13 @@ class Registry:
                 found = True
         return found
 
+    def note_leaves(self, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Those of `autograd.grad`'s inputs that are leaves; they are watched from now on."""
+        self.owned  # noqa: B018  refreshes the ids
+        leaves = [t for t in inputs if t.is_leaf and t.requires_grad]
+        self.orphans.update({id(t): weakref.ref(t) for t in leaves if id(t) not in self._owned_ids})
+        return leaves
+
     def buffers(self) -> list[tuple[str, nn.Module, torch.Tensor]]:
         """Floating-point buffers that were finite when first seen."""
         found = []

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from whynan.core.records import Operation
 from whynan.torch import _compat
 from whynan.torch.distributed import alone, several_ranks
 from whynan.torch.incidents import scopes
@@ -27,6 +28,7 @@ class Replay:
         self.trace = Trace()
         self.again: list[torch.Tensor] = []
         self.started = time.perf_counter()
+        self.marks: list[tuple[int, int]] = []
         self._stack = contextlib.ExitStack()
 
     def open(self, batch: Iterable[Any], carried: Iterable[Any] = ()) -> None:
@@ -40,6 +42,15 @@ class Replay:
     def close(self) -> None:
         self._stack.close()
 
+    def step_of(self, operation: Operation, default: int) -> int:
+        """The step of an operation in a trace over several steps. `marks` are (operations so far, steps counted) at every backward: an
+        update belongs to the step counted last, anything else to the one that is counted next."""
+        before = [done for count, done in self.marks if count <= operation.index]
+        after = [done for count, done in self.marks if count > operation.index]
+        if operation.direction == "optimizer" and before:
+            return before[-1] - 1
+        return after[0] - 1 if after else default
+
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.started
@@ -48,7 +59,7 @@ class Replay:
         names = collect(scopes(), None)
         shapes = {p.shape for _, p in names.parameters if p.dim()}
         for tensor in tensors_in(carried):
-            if tensor.shape in shapes and tensor.is_floating_point():  # weights that a functional update hands on
+            if tensor.is_floating_point() and (tensor.shape in shapes or tensor.requires_grad):  # weights that an update hands on
                 self.trace.know(tensor, "state")
         for _, buffer in names.buffers:
             self.trace.know(buffer, "buffer")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from whynan.core.records import Source, TensorStats
-from whynan.torch._compat import storage_key
+from whynan.torch._compat import storage_key, unwrapped
 from whynan.torch.measure import measure
 
 Range = tuple[int, int]
@@ -84,6 +84,7 @@ def producer(storage: Storage, tensor: torch.Tensor, finite: bool) -> int | None
 
 def backing(tensor: torch.Tensor) -> torch.Tensor | None:
     """The strided tensor that holds the values; None where there is none to name."""
+    tensor = unwrapped(tensor)
     if hasattr(tensor, "to_local"):
         tensor = tensor.to_local()
     if tensor.layout is torch.sparse_coo:

@@ -284,7 +284,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
         Both dictionaries map an object's id to its name; until now an operand's name was the id of what `know` was told.
         """
-        sizes = self.batch_sizes or self.met_sizes or self.made_sizes
+        sizes = self.batch_sizes or self.met_sizes | self.made_sizes
         return [
             replace(
                 op,
