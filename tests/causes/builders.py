@@ -33,14 +33,10 @@ def site(line: int = 7, expression: str = "torch.log(p)", call: str = "torch.log
     return Site("/work/train.py", line, "step", source or f"loss = -{expression}.mean()", (8, 20), expression, call)
 
 
-def op(
-    index: int, name: str, *inputs: Operand, out: TensorStats | tuple[TensorStats, ...] | None = None, **rest: Any
-) -> Operation:
+def op(index: int, name: str, *inputs: Operand, out: TensorStats | tuple[TensorStats, ...] | None = None, **rest: Any) -> Operation:
     outputs = out if isinstance(out, tuple) else (out or stats(),)
     direction = rest.pop("direction", "forward")
-    return Operation(
-        index, name, f"aten.{name}.default", direction, rest.pop("site", site()), inputs=inputs, outputs=outputs, **rest
-    )
+    return Operation(index, name, f"aten.{name}.default", direction, rest.pop("site", site()), inputs=inputs, outputs=outputs, **rest)
 
 
 def bad(shape: tuple[int, ...] = (4,), dtype: str = "float32", **counts: int) -> TensorStats:
@@ -68,9 +64,7 @@ def born(operation: Operation, *before: Operation, after: tuple[Operation, ...] 
     return birth, replace(session, **rest)
 
 
-def course(
-    loss: list[float], grad: list[float] | None = None, ratio: list[float] | None = None, lr: list[float] | None = None
-) -> Trend:
+def course(loss: list[float], grad: list[float] | None = None, ratio: list[float] | None = None, lr: list[float] | None = None) -> Trend:
     count = len(loss)
     return Trend(list(range(count)), loss, grad or [1.0] * count, ratio or [1e-3] * count, lr or [0.1] * count)
 

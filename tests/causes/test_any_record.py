@@ -80,9 +80,7 @@ operands = st.builds(
     constant=st.none() | numbers,
 )
 scalars = st.dictionaries(
-    st.sampled_from(
-        ["other", "exponent", "min", "max", "value", "alpha", "correction", "ignore_index", "self", "input_lengths", "dim"]
-    ),
+    st.sampled_from(["other", "exponent", "min", "max", "value", "alpha", "correction", "ignore_index", "self", "input_lengths", "dim"]),
     numbers | st.integers(-3, 3) | st.booleans() | st.lists(st.integers(0, 9), max_size=3) | st.text(max_size=3),
     max_size=4,
 )
@@ -110,9 +108,7 @@ def operations(draw: st.DrawFn) -> Operation:
 
 
 courses = st.lists(numbers, max_size=30)
-groups = st.dictionaries(
-    st.sampled_from(["lr", "eps", "betas", "name"]), numbers | st.just((0.9, 0.999)) | st.just("a"), max_size=4
-)
+groups = st.dictionaries(st.sampled_from(["lr", "eps", "betas", "name"]), numbers | st.just((0.9, 0.999)) | st.just("a"), max_size=4)
 optimizers = st.builds(
     OptimizerState,
     st.sampled_from(["Adam", "SGD", "Mine"]),
@@ -125,9 +121,7 @@ optimizers = st.builds(
 @st.composite
 def records(draw: st.DrawFn) -> tuple[Birth, Session]:
     recorded = draw(st.lists(operations(), min_size=1, max_size=8))
-    recorded = [
-        Operation(**{name: getattr(op, name) for name in Operation.__slots__} | {"index": i}) for i, op in enumerate(recorded)
-    ]
+    recorded = [Operation(**{name: getattr(op, name) for name in Operation.__slots__} | {"index": i}) for i, op in enumerate(recorded)]
     born = draw(st.sampled_from(recorded))
     birth = Birth(
         operation=born,

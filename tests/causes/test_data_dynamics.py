@@ -39,9 +39,7 @@ def test_parameter_that_nobody_filled() -> None:
 
 def test_buffer_that_kept_nan() -> None:
     operand = value("running_mean", stats=bad((5,)), source="buffer", name="1.running_mean")
-    case = born(
-        op(0, "batch_norm", value("input", low=0, high=1), operand, out=bad((6, 5))), op="buffer", origin_name="1.running_mean"
-    )
+    case = born(op(0, "batch_norm", value("input", low=0, high=1), operand, out=bad((6, 5))), op="buffer", origin_name="1.running_mean")
     assert ranked(case)[0] == "poisoned-running-stats"
 
 
@@ -60,9 +58,7 @@ def test_prediction_is_no_label() -> None:
 def ctc(**rest):
     losses = stats((3,), low=1, high=9, posinf=1)
     lengths = {"input_lengths": [12, 3, 12], "target_lengths": [3, 5, 2]}
-    return born(
-        op(0, "ctc_loss", value("log_probabilities", low=-9, high=-1), out=(losses,), scalars=lengths), samples=(1,), **rest
-    )
+    return born(op(0, "ctc_loss", value("log_probabilities", low=-9, high=-1), out=(losses,), scalars=lengths), samples=(1,), **rest)
 
 
 def test_target_longer_than_its_input() -> None:
@@ -71,9 +67,7 @@ def test_target_longer_than_its_input() -> None:
 
 
 def overflow(inputs_up_to: float, rows: tuple[int, ...], **rest):
-    layer = op(
-        0, "addmm", value("mat1", shape=(10, 6), low=0, high=inputs_up_to, from_batch=True), value("mat2", source="parameter")
-    )
+    layer = op(0, "addmm", value("mat1", shape=(10, 6), low=0, high=inputs_up_to, from_batch=True), value("mat2", source="parameter"))
     exponential = op(
         1,
         "exp",
@@ -155,9 +149,7 @@ def test_rate_that_never_stops_rising() -> None:
 
 
 def test_rate_that_is_no_number() -> None:
-    update = op(
-        0, "add", value("input", source="parameter"), value("other"), out=bad(), direction="optimizer", scalars={"alpha": NAN}
-    )
+    update = op(0, "add", value("input", source="parameter"), value("other"), out=bad(), direction="optimizer", scalars={"alpha": NAN})
     assert ranked(born(update))[0] == "bad-lr-schedule"
     assert ranked(born(update, optimizers=(adam(lr=NAN),)))[0] == "bad-lr-schedule"
 

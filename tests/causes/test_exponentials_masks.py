@@ -44,9 +44,7 @@ def test_power_of_a_constant_base_is_an_exponential() -> None:
 
 def test_divisor_of_exponentials_that_underflowed() -> None:
     exponentials = op(0, "exp", value("input", low=-900.0, high=-800.0), out=stats(low=0, high=0, zero=4))
-    total = op(
-        1, "mv", value("input", of=0, low=0, high=0, zero=4), value("vec", low=1, high=1), out=stats(low=0, high=0, zero=1)
-    )
+    total = op(1, "mv", value("input", of=0, low=0, high=0, zero=4), value("vec", low=1, high=1), out=stats(low=0, high=0, zero=1))
     by = value("divisor", 0.0, of=1, low=0, high=0, zero=1)
     case = born(op(2, "div", value("dividend", 0.2, low=0.2, high=0.2), by, out=bad(posinf=1)), exponentials, total)
     assert ranked(case)[:2] == ["exp-underflow", "div-by-zero"]
@@ -105,9 +103,7 @@ def test_softmax_of_positive_infinity_is_no_mask() -> None:
 def test_softmax_by_hand_over_a_masked_row() -> None:
     masked = stats((2, 3), low=-1, high=2, neginf=4)
     top = op(0, "amax", value("input", stats=masked), out=bad((2, 1), neginf=1))
-    less = op(
-        1, "sub", value("input", -INF, stats=masked), value("other", -INF, of=0, stats=bad((2, 1), neginf=1)), out=bad((2, 3))
-    )
+    less = op(1, "sub", value("input", -INF, stats=masked), value("other", -INF, of=0, stats=bad((2, 1), neginf=1)), out=bad((2, 3)))
     assert ranked(born(less, top))[0] == "masked-softmax-row"
 
 
@@ -142,9 +138,7 @@ def test_missing_data_selected_after_the_loss() -> None:
     missing = value("target", math.nan, stats=stats(low=-1, high=1, nan=1), from_batch=True)
     loss = op(0, "mse_loss", value("input", low=-1, high=1), missing, out=bad())
     select = op(1, "index", value("input", of=0, stats=bad()), out=stats(low=0, high=1))
-    inner = op(
-        2, "mul", value("input", 0.0, low=0, high=1), value("other", math.nan, stats=bad()), out=bad(), direction="backward"
-    )
+    inner = op(2, "mul", value("input", 0.0, low=0, high=1), value("other", math.nan, stats=bad()), out=bad(), direction="backward")
     inner = replace(inner, node="MseLossBackward0", forward=0)
     assert ranked(born(inner, loss, select))[0] == "nan-times-zero-mask"
 

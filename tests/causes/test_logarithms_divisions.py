@@ -137,9 +137,7 @@ def test_weights_of_zero_are_no_empty_reduction() -> None:
 def test_infinite_class_weight_that_a_division_made() -> None:
     by = value("divisor", 0.0, low=0, high=4, zero=1)
     weights = op(0, "reciprocal", by, out=bad(posinf=1))
-    loss = op(
-        1, "nll_loss", value("log_probabilities"), value("target"), value("weight", of=0, stats=bad(posinf=1)), out=bad((), nan=1)
-    )
+    loss = op(1, "nll_loss", value("log_probabilities"), value("target"), value("weight", of=0, stats=bad(posinf=1)), out=bad((), nan=1))
     assert ranked(born(weights, after=(loss,)))[0] == "bad-class-weight"
 
 

@@ -14,9 +14,7 @@ from whynan.core.catalogue import Catalogue, Entry
 def catalogue() -> Catalogue:
     package = importlib.import_module("whynan.causes")
     families = [
-        importlib.import_module(f"{package.__name__}.{found.name}")
-        for found in pkgutil.iter_modules(package.__path__)
-        if found.ispkg
+        importlib.import_module(f"{package.__name__}.{found.name}") for found in pkgutil.iter_modules(package.__path__) if found.ispkg
     ]
     entries = [_entry(family, found.name) for family in families for found in pkgutil.iter_modules(family.__path__)]
     return tuple(sorted(entries, key=lambda entry: entry.cause.name))

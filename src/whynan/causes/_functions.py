@@ -37,6 +37,4 @@ def node_is(birth: Birth, *names: str) -> bool:
 
 
 def log_argument(log: Operation) -> Operand | None:
-    return (
-        log.operand("other") if log.op in ("xlogy", "special_xlog1py") else log.operand("input") or next(iter(log.inputs), None)
-    )
+    return log.operand("other") if log.op in ("xlogy", "special_xlog1py") else log.operand("input") or next(iter(log.inputs), None)

@@ -16,9 +16,7 @@ def first(operation: Operation | None, *roles: str) -> Operand | None:
     if operation is None:
         return None
     named = (operation.operand(role) for role in roles)
-    return next(
-        (operand for operand in named if operand is not None), operation.inputs[0] if operation.inputs and not roles else None
-    )
+    return next((operand for operand in named if operand is not None), operation.inputs[0] if operation.inputs and not roles else None)
 
 
 def plain_role(operand: Operand) -> str:
@@ -48,9 +46,7 @@ def number(operation: Operation | None, *names: str) -> float | None:
 def constants(operation: Operation) -> tuple[float, ...]:
     """The numbers the user wrote as operands of an addition, product or bound, plainly or as a tensor of one element."""
     plain = (number(operation, name) for name in ("other", "min", "max", "value", "scalar"))
-    wrapped = (
-        single(operand) for operand in operation.inputs if operand.role in ("other", "min", "max") or operand.constant is not None
-    )
+    wrapped = (single(operand) for operand in operation.inputs if operand.role in ("other", "min", "max") or operand.constant is not None)
     return tuple(value for value in (*plain, *wrapped) if value is not None)
 
 

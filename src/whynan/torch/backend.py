@@ -26,7 +26,7 @@ from whynan.torch.evidence import may_be_non_finite
 from whynan.torch.gate import Gate, all_finite, finite
 from whynan.torch.incidents import Found, conclude, scopes, seeds, unplaced, user_site, was_spoiled_before
 from whynan.torch.loader import LoaderWatch
-from whynan.torch.names import collect
+from whynan.torch.names import variables
 from whynan.torch.noted import Noted, device_generators
 from whynan.torch.policy import Policies, copies_before
 from whynan.torch.registry import Registry
@@ -387,7 +387,7 @@ class TorchBackend:
             self._finish_live(found, values)
         if chosen is None:
             self._conclude(found, None, NotReproduced(self._why_unplaced(), self._trace_command(step)), ())
-        held = collect(scopes(), None).tensors
+        held = variables(scopes())
         found.names = {id(t): held[id(t)] for t in tensors if id(t) in held}
         self.found = found
         self.runtime.diversion.start()
@@ -495,6 +495,7 @@ class TorchBackend:
 
     def _open_live_trace(self) -> None:
         self.replay = Replay(self.registry)
+        self.replay.marks.append((0, self.counter.done))
         self.replay.open(())
 
     def _finish_live(self, found: Found, values: list[torch.Tensor]) -> None:

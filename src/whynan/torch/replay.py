@@ -43,11 +43,11 @@ class Replay:
         self._stack.close()
 
     def step_of(self, operation: Operation, default: int) -> int:
-        """The step of an operation in a trace over several steps. `marks` are (operations so far, steps counted) at every backward: an
-        update belongs to the step counted last, anything else to the one that is counted next."""
+        """The step of an operation in a trace over several steps. `marks` are (operations so far, steps counted) at every backward: its
+        backward and update belong to the step counted last, anything else to the one that is counted next."""
         before = [done for count, done in self.marks if count <= operation.index]
         after = [done for count, done in self.marks if count > operation.index]
-        if operation.direction == "optimizer" and before:
+        if operation.direction != "forward" and before:
             return before[-1] - 1
         return after[0] - 1 if after else default
 

@@ -39,9 +39,7 @@ CAUSE = Cause(
     doubt="Wrong if the labels of the batch are all ignored.",
     remedies=(
         Advice("clamp-class-counts", "Clamp the class counts at 1 before taking 1 / count, and bound the weights."),
-        Advice(
-            "floor-weight-sum", "Sum the weighted losses and divide by the sum of their weights, but at least a small number."
-        ),
+        Advice("floor-weight-sum", "Sum the weighted losses and divide by the sum of their weights, but at least a small number."),
     ),
 )
 LOSSES = frozenset(["nll_loss", "nll_loss2d", "binary_cross_entropy", "binary_cross_entropy_with_logits", "multi_margin_loss"])
@@ -61,9 +59,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         return None
     weight = _bad_weight(reader)
     facts = (*_facts(weight), *(extent(one) for one in operation.inputs))
-    return Verdict(
-        0.95, f"{called(birth)} made class weights that are not finite, which {called(birth, reader)} was given", facts
-    )
+    return Verdict(0.95, f"{called(birth)} made class weights that are not finite, which {called(birth, reader)} was given", facts)
 
 
 def _in_loss(birth: Birth, operation: Operation) -> Verdict | None:

@@ -46,12 +46,7 @@ TRANSFORMS = DIVISIONS | frozenset(POLES) | frozenset("sqrt pow acos asin atanh 
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
     operation = birth.operation
-    if (
-        birth.direction != "forward"
-        or birth.op in ("input", "param", "buffer")
-        or operation.op not in TRANSFORMS
-        or operation.module
-    ):
+    if birth.direction != "forward" or birth.op in ("input", "param", "buffer") or operation.op not in TRANSFORMS or operation.module:
         return None
     if birth.samples is None or any(not one.stats.finite for one in operation.inputs):
         return None

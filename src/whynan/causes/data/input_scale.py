@@ -51,11 +51,7 @@ SINGULAR = frozenset(DOMAINS) | DIVISIONS | frozenset(POLES)  # where a small nu
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
     operation = birth.operation
-    if (
-        birth.op in ("input", "param", "buffer")
-        or birth.direction == "optimizer"
-        or not any(out.inf for out in operation.outputs)
-    ):
+    if birth.op in ("input", "param", "buffer") or birth.direction == "optimizer" or not any(out.inf for out in operation.outputs):
         return None
     if any(one.stats.zero and one.role == "divisor" for one in operation.inputs):
         return None

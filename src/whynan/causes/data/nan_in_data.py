@@ -36,9 +36,7 @@ CAUSE = Cause(
     doubt="Wrong if these data are an earlier result of the model.",
     remedies=(
         Advice("repair-data", "Repair or drop these samples where the data are prepared, and test for NaN when they are loaded."),
-        Advice(
-            "mask-missing-values", "Replace missing values by a finite number before the model and the loss, and mask them there."
-        ),
+        Advice("mask-missing-values", "Replace missing values by a finite number before the model and the loss, and mask them there."),
     ),
 )
 

@@ -40,9 +40,7 @@ CAUSE = Cause(
     why="The gradient of a squared error is of the size of the target, so updates at an ordinary rate are far too large.",
     doubt="Wrong if standardised targets fail at the same rate too.",
     remedies=(
-        Advice(
-            "standardise-targets", "Standardise the targets per column on the training data, and invert that for predictions."
-        ),
+        Advice("standardise-targets", "Standardise the targets per column on the training data, and invert that for predictions."),
         Advice("use-huber-loss", "Use a loss with a bounded gradient (smooth_l1_loss)."),
     ),
 )

@@ -70,9 +70,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         facts.append(f"{zero.stats.zero} of its {zero.stats.numel} elements are exactly 0")
     if operation.op == "pow":
         facts.append(f"the exponent is {num(exponent(operation))}")
-    return Verdict(
-        0.6 if birth.direction == "backward" else 0.9, f"{called(birth, operation)} {done}{at_rows(birth)}", tuple(facts)
-    )
+    return Verdict(0.6 if birth.direction == "backward" else 0.9, f"{called(birth, operation)} {done}{at_rows(birth)}", tuple(facts))
 
 
 def _vanished(operation: Operation) -> Operand | None:

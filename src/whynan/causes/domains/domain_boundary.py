@@ -99,9 +99,7 @@ def _undirected(birth: Birth, function: Operation) -> Verdict | None:
     if len(function.inputs) < 2 or not all(meets(one, lambda value: value == 0) for one in function.inputs[:2]):
         return None
     facts = (*(extent(one) for one in function.inputs[:2]), f"gradient: {outcome(birth.operation)}")
-    return Verdict(
-        0.8, f"{called(birth, function)} was given the vector (0, 0){at_rows(birth)}, whose angle has no derivative", facts
-    )
+    return Verdict(0.8, f"{called(birth, function)} was given the vector (0, 0){at_rows(birth)}, whose angle has no derivative", facts)
 
 
 EXAMPLE = """

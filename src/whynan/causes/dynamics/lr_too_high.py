@@ -87,9 +87,7 @@ def _evidence(session: Session, loss: float, gradient: float, ratio: float) -> t
     for name, values, grown in (("loss", trend.loss, loss), ("gradient norm", trend.grad_norm, gradient)):
         known = finite(values)
         if known:
-            facts.append(
-                f"{name}: {num(known[0])} at first, {num(max(known[-5:], key=abs))} at most in the last steps" * (grown > 1)
-            )
+            facts.append(f"{name}: {num(known[0])} at first, {num(max(known[-5:], key=abs))} at most in the last steps" * (grown > 1))
     if ratio:
         facts.append(f"update ratio of the last steps: {num(ratio)}; healthy: 0.0001 to 0.01")
     found = rates(session)

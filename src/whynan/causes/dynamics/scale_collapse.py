@@ -91,9 +91,7 @@ def _predicted(birth: Birth, made: Operation, sign: int) -> Verdict | None:
     if sign > 0 or made.op not in ("addmm", "mm", "convolution", "bmm"):
         return None
     facts = (extent(birth.operation.inputs[0]), f"its negative comes out of {made.op}")
-    return Verdict(
-        0.5, f"a predicted log-scale ran to {num(-(extreme(birth.operation.inputs[0], max) or 0.0))}{at_rows(birth)}", facts
-    )
+    return Verdict(0.5, f"a predicted log-scale ran to {num(-(extreme(birth.operation.inputs[0], max) or 0.0))}{at_rows(birth)}", facts)
 
 
 def _sign(made: Operation) -> int:

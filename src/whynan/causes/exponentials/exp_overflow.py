@@ -75,9 +75,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         return None
     given = f"{called(birth, operation)} was given up to {num(largest)}{at_rows(birth)}"
     summary = f"{given}; {dtype} holds its result only up to {num(limit)}"
-    return Verdict(
-        0.93, summary, (extent(exponent), f"largest exponent of {dtype}: {num(limit)}", f"result: {outcome(operation)}")
-    )
+    return Verdict(0.93, summary, (extent(exponent), f"largest exponent of {dtype}: {num(limit)}", f"result: {outcome(operation)}"))
 
 
 def _derivative(birth: Birth, operation: Operation, exponent: Operand, largest: float) -> Verdict:

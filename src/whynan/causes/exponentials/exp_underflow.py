@@ -45,9 +45,7 @@ CAUSE = Cause(
             "work-in-log-domain",
             "Keep the logarithms: logsumexp or log_softmax, or subtract the row's maximum before the exponential.",
         ),
-        Advice(
-            "larger-regulariser", "Use a larger temperature, regulariser or length scale, so that the exponents stay above -80."
-        ),
+        Advice("larger-regulariser", "Use a larger temperature, regulariser or length scale, so that the exponents stay above -80."),
     ),
 )
 SUMS = frozenset("sum mean mv mm bmm addmm matmul dot cumsum index_add scatter_add".split())

@@ -74,9 +74,7 @@ def _learned(birth: Birth, session: Session, exponent: Operand) -> Verdict | Non
     limit = num(held.exp_limit) if held else "the limit"
     name = scale.name or "the parameter"
     facts = (extent(exponent), f"exp overflows above {limit} in {output_type(birth.operation)}")
-    return Verdict(
-        0.88, f"the learned scale {name} rose to {num(value)}, and its exponential overflowed", facts, optimizer_site(session)
-    )
+    return Verdict(0.88, f"the learned scale {name} rose to {num(value)}, and its exponential overflowed", facts, optimizer_site(session))
 
 
 def _written(birth: Birth, session: Session, exponent: Operand) -> Verdict | None:

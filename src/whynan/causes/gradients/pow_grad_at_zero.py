@@ -36,9 +36,7 @@ CAUSE = Cause(
     why="The derivative of x ** p is p * x ** (p - 1), and 0 to a negative power is infinite.",
     doubt="Wrong if the exponent is 1 or more.",
     remedies=(
-        Advice(
-            "floor-power-base", "Keep the base away from 0.", (Edit("base", "{}.clamp_min(1e-6)", calls=("pow", "float_power")),)
-        ),
+        Advice("floor-power-base", "Keep the base away from 0.", (Edit("base", "{}.clamp_min(1e-6)", calls=("pow", "float_power")),)),
         Advice("exponent-at-least-one", "Use an exponent of at least 1."),
     ),
 )

@@ -45,9 +45,7 @@ CAUSE = Cause(
             "Make the argument positive by construction, with softplus or exp of a free number.",
             (Edit("argument", "torch.nn.functional.softplus({})", calls=("log", "log2", "log10")),),
         ),
-        Advice(
-            "use-log-parametrisation", "Let the network put out the logarithm itself (log_input=True, a learned log-variance)."
-        ),
+        Advice("use-log-parametrisation", "Let the network put out the logarithm itself (log_input=True, a learned log-variance)."),
     ),
 )
 

@@ -69,9 +69,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     if operand is None or not meets(operand, lambda value: value == pole):
         return None
     confidence = 0.75 if birth.direction == "backward" else 0.93 if log is birth.operation else 0.94
-    return Verdict(
-        confidence, _summary(birth, log, pole), _evidence(session, operand), None if log is birth.operation else log.site
-    )
+    return Verdict(confidence, _summary(birth, log, pole), _evidence(session, operand), None if log is birth.operation else log.site)
 
 
 def _log_before(birth: Birth, session: Session) -> Operation | None:

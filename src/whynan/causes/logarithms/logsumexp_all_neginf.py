@@ -61,9 +61,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
 
 
 def _sums_exponentials(birth: Birth, function: Operation | None) -> bool:
-    return (function is not None and function.op in FUNCTIONS) or node_is(
-        birth, "Logsumexp", "Logcumsumexp", "Logaddexp", "Logaddexp2"
-    )
+    return (function is not None and function.op in FUNCTIONS) or node_is(birth, "Logsumexp", "Logcumsumexp", "Logaddexp", "Logaddexp2")
 
 
 EXAMPLE = """

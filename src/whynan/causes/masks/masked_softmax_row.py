@@ -69,9 +69,7 @@ def _verdict(birth: Birth, masked: Operand, confidence: float) -> Verdict:
         facts.append(f"{nan // row} of {stats.numel // row} rows (of {row} elements each) became NaN")
     if stats.max is not None:
         facts.append(f"the visible elements are at most {num(stats.max)}")
-    return Verdict(
-        confidence, f"{called(birth)} ran over rows{at_rows(birth)} in which every element is masked with -inf", tuple(facts)
-    )
+    return Verdict(confidence, f"{called(birth)} ran over rows{at_rows(birth)} in which every element is masked with -inf", tuple(facts))
 
 
 def _less_its_maximum(birth: Birth, session: Session) -> Verdict | None:

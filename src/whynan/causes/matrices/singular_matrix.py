@@ -69,9 +69,7 @@ def _verdict(birth: Birth, function: Operation, confidence: float) -> Verdict:
     facts = [extent(one) for one in function.inputs[:1]]
     square = [out for out in function.outputs if len(out.shape) >= 2]
     if function.op == "linalg_slogdet" and square and square[0].zero:
-        facts.append(
-            f"{square[0].zero} elements of its triangular factors are exactly 0; smallest other magnitude {num(square[0].absmin)}"
-        )
+        facts.append(f"{square[0].zero} elements of its triangular factors are exactly 0; smallest other magnitude {num(square[0].absmin)}")
     facts.append(f"{'gradient' if birth.direction == 'backward' else 'result'}: {outcome(birth.operation)}")
     return Verdict(confidence, f"{called(birth)} was given a singular matrix{at_rows(birth)}", tuple(facts))
 

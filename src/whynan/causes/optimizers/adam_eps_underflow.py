@@ -40,9 +40,7 @@ CAUSE = Cause(
     doubt="Wrong if the epsilon is 0 as written.",
     remedies=(
         Advice("float32-master-weights", "Keep the parameters in float32 and run the forward pass under autocast."),
-        Advice(
-            "representable-optimizer-epsilon", "Give the optimizer an epsilon of 1e-4.", (Edit("keyword", "1e-4", (), (), "eps"),)
-        ),
+        Advice("representable-optimizer-epsilon", "Give the optimizer an epsilon of 1e-4.", (Edit("keyword", "1e-4", (), (), "eps"),)),
     ),
 )
 FUSED = frozenset({"adam", "adamw", "adagrad"})
@@ -94,9 +92,7 @@ def _by_hand(birth: Birth, session: Session) -> Verdict | None:
             value = found.scalars.get("other")
             if found.op == "add" and isinstance(value, float) and value and rounded(value, divisor.stats.dtype) == 0:
                 facts = (f"the epsilon {num(value)} is 0 in {divisor.stats.dtype}", "the divisor is exactly 0")
-                return Verdict(
-                    0.95, f"the optimizer divides by a number whose epsilon {num(value)} rounded to 0", facts, found.site
-                )
+                return Verdict(0.95, f"the optimizer divides by a number whose epsilon {num(value)} rounded to 0", facts, found.site)
     return None
 
 

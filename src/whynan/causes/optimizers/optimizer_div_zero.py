@@ -64,9 +64,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         facts.append(f"{without.type} was made with eps = 0")
     who = without.type if without is not None else called(birth)
     confidence = 0.96 if zero is not None else 0.85
-    return Verdict(
-        confidence, f"{who} divided an update by {num(0.0)}", tuple(facts), without.site if without is not None else None
-    )
+    return Verdict(confidence, f"{who} divided an update by {num(0.0)}", tuple(facts), without.site if without is not None else None)
 
 
 def _rounds_away(optimizer: OptimizerState) -> bool:

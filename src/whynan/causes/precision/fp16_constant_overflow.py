@@ -78,10 +78,7 @@ def _too_large(operation: Operation) -> float | None:
     written = list(constants(operation)) + _number(operation, "fill_value", "s") if operation.op in FILLS else []
     if operation.op in COPIES:
         written = [
-            v
-            for one in operation.inputs
-            for v in (one.stats.min, one.stats.max)
-            if v is not None and one.stats.min == one.stats.max
+            v for one in operation.inputs for v in (one.stats.min, one.stats.max) if v is not None and one.stats.min == one.stats.max
         ]
     return next((value for value in written if math.isfinite(value) and abs(value) > held.largest), None)
 

@@ -45,9 +45,7 @@ CAUSE = Cause(
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
     operation = birth.operation
-    if any(not one.stats.finite for one in operation.inputs) or not any(
-        out.inf and out.dtype == "float16" for out in operation.outputs
-    ):
+    if any(not one.stats.finite for one in operation.inputs) or not any(out.inf and out.dtype == "float16" for out in operation.outputs):
         return None
     if birth.direction != "backward" and not _scales_loss(operation, session):
         return None
@@ -60,9 +58,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         facts.append(f"the loss scale is {num(scale)}")
     times = f", with a loss scale of {num(scale)}," if scale is not None and scale != 1 else ""
     node = f" in {operation.node}" if operation.node else ""
-    return Verdict(
-        0.9 if operation.float64_finite else 0.8, f"a gradient{times} exceeded 65504{node}{at_rows(birth)}", tuple(facts)
-    )
+    return Verdict(0.9 if operation.float64_finite else 0.8, f"a gradient{times} exceeded 65504{node}{at_rows(birth)}", tuple(facts))
 
 
 def _scales_loss(operation: Operation, session: Session) -> bool:

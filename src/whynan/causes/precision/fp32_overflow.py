@@ -77,11 +77,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
 def _by_zero(operation: Operation) -> bool:
     base = operation.operand("base") or operation.operand("input")
     power = operation.op in ("pow", "float_power") and (exponent(operation) or 0.0) < 0
-    return (
-        any(meets(one, is_zero) for one in divisors(operation))
-        or (power and meets(base, is_zero))
-        or number(operation, "other") == 0.0
-    )
+    return any(meets(one, is_zero) for one in divisors(operation)) or (power and meets(base, is_zero)) or number(operation, "other") == 0.0
 
 
 EXAMPLE = """

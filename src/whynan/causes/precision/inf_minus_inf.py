@@ -40,9 +40,7 @@ CAUSE = Cause(
     why="inf - inf has no value, so the result is NaN; each infinity was born before it.",
     doubt="Wrong if one of the infinities has a cause of its own that the record shows.",
     remedies=(
-        Advice(
-            "stable-form", "Rewrite the expression so that the large terms cancel before they are computed (logsumexp, a ratio)."
-        ),
+        Advice("stable-form", "Rewrite the expression so that the large terms cancel before they are computed (logsumexp, a ratio)."),
         Advice("bound-values", "Bound the values that became infinite."),
     ),
 )

@@ -63,12 +63,10 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
 def _verdict(birth: Birth, operand: Operand, sentinel: float) -> Verdict:
     exact = any(abs(sentinel) == largest for largest in LARGEST)
     negative_mask = sentinel < 0 and birth.operation.op in ("add", "sub")
-    confidence = 0.55 if negative_mask else 0.95 if exact else 0.75
+    confidence = 0.55 if negative_mask else 0.95 if exact else 0.82
     meaning = "the largest number of its format" if exact else "a round power of ten"
     facts = (extent(operand), f"{num(sentinel)} is {meaning}", f"result: {outcome(birth.operation)}")
-    return Verdict(
-        confidence, f"{called(birth)} was given {num(sentinel)}, which stands for a missing value{at_rows(birth)}", facts
-    )
+    return Verdict(confidence, f"{called(birth)} was given {num(sentinel)}, which stands for a missing value{at_rows(birth)}", facts)
 
 
 def _sentinel(operand: Operand) -> float | None:

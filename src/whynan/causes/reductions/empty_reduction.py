@@ -109,9 +109,7 @@ def _of_nothing(birth: Birth) -> Verdict | None:
     if given is None or any(out.numel == 0 for out in operation.outputs):
         return None
     summary = f"{called(birth)} ran over a tensor without elements"
-    return Verdict(
-        0.96 if operation.op not in SPREADS else 0.9, summary, (f"the {given.role} is {shape(given.stats)}: 0 elements",)
-    )
+    return Verdict(0.96 if operation.op not in SPREADS else 0.9, summary, (f"the {given.role} is {shape(given.stats)}: 0 elements",))
 
 
 EXAMPLE = """

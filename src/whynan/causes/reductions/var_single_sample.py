@@ -39,9 +39,7 @@ CAUSE = Cause(
     doubt="Wrong if more than one element was meant to be reduced: then the dimension is at fault.",
     remedies=(
         Advice("biased-variance", "Use the biased variance, correction=0, with an epsilon in the division."),
-        Advice(
-            "drop-last-batch", "Drop the last incomplete batch (drop_last=True), or skip the standardisation of a single element."
-        ),
+        Advice("drop-last-batch", "Drop the last incomplete batch (drop_last=True), or skip the standardisation of a single element."),
     ),
 )
 

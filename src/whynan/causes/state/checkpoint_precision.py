@@ -66,15 +66,11 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         f"{large.name or 'a parameter'}: {extent(large)}",
         f"steps of Adam at the rate {num(rate)} could have made it {num(bound)} at most",
     )
-    return Verdict(
-        0.85, f"the optimizer's update at step {step} was far larger than its rate allows", facts, optimizer_site(session)
-    )
+    return Verdict(0.85, f"the optimizer's update at step {step} was far larger than its rate allows", facts, optimizer_site(session))
 
 
 def _largest_parameter(session: Session) -> Operand | None:
-    parameters = [
-        one for op in session.operations for one in op.inputs if one.source == "parameter" and one.stats.absmax is not None
-    ]
+    parameters = [one for op in session.operations for one in op.inputs if one.source == "parameter" and one.stats.absmax is not None]
     return max(parameters, key=lambda one: one.stats.absmax or 0.0, default=None)
 
 

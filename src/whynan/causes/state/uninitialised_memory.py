@@ -51,9 +51,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         return Verdict(0.9, f"{called(birth)} made a tensor that was read before it was filled", facts)
     if birth.op in ("input", "buffer") or session.step:
         return None
-    absurd = next(
-        (one for one in birth.operation.inputs if one.source == "parameter" and (one.stats.absmax or 0.0) > ABSURD), None
-    )
+    absurd = next((one for one in birth.operation.inputs if one.source == "parameter" and (one.stats.absmax or 0.0) > ABSURD), None)
     if absurd is None:
         return None
     summary = f"{_named(absurd)} holds numbers up to {num(absurd.stats.absmax)} before the first update"
