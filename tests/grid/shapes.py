@@ -157,7 +157,7 @@ SHAPES = (
     Shape("decorated"),
     Shape("walrus"),
     Shape("comprehension"),
-    Shape("nonlocal"),
+    Shape("nonlocal", impossible="a variable of the enclosing function, advanced by another function of its, can't be put back"),
     Shape("profiled", noisy=True),
     # files and objects around the step
     Shape("trainer"),

@@ -6,6 +6,7 @@ import ast
 import inspect
 import linecache
 import pickle
+import sys
 import sysconfig
 from pathlib import Path
 from types import CodeType
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.script.harness import SOURCES, plainly, watched
 from whynan.script import rewrite
 from whynan.script.hooks import NAME, Hooks, plain_hooks
 from whynan.script.references import references
@@ -195,6 +197,18 @@ def test_function_pickled_by_value_runs_plainly_elsewhere() -> None:
     exec(code, names)
     loaded = pickle.loads(cloudpickle.dumps(names["work"]))
     assert loaded([iter("ab")])[1] == "a"
+
+
+def test_function_sent_to_a_pool_that_pickles_by_value(tmp_path: Path) -> None:
+    pytest.importorskip("joblib")
+    (tmp_path / "main.py").write_text(
+        "from joblib import Parallel, delayed\n"
+        "def work(x):\n    stream = iter([x])\n    for k in stream:\n        x += k\n    return x, next(iter([1]))\n"
+        "for k in range(2):\n    len.backward if k > 5 else None\n    print(Parallel(n_jobs=2)(delayed(work)(j) for j in range(3)))\n"
+    )
+    expected = plainly(sys.executable, "main.py", cwd=tmp_path)
+    assert expected.code == 0
+    assert watched(sys.executable, "main.py", cwd=tmp_path, PYTHONPATH=str(SOURCES)) == expected
 
 
 def test_source_of_a_function_is_found(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 from collections.abc import Callable
@@ -55,21 +56,18 @@ def birth_of(trace: Trace, *bad: torch.Tensor, what: str = "loss") -> Birth:
 # ---- links through memory ----
 
 
+def makers(trace: Trace, operation: Operation) -> list[str]:
+    """The operations from which the first operand came, one after the other."""
+    found: list[str] = []
+    while operation.inputs and operation.inputs[0].producer is not None:
+        operation = trace.operations[operation.inputs[0].producer]
+        found.append(operation.op)
+    return found
+
+
 def test_a_view_is_linked_to_whoever_wrote_the_memory() -> None:
-    trace, result = traced(lambda: torch.exp(torch.zeros(4, 3) + 1).t()[1:].contiguous().view(-1).neg())
-    assert birth_of_chain(trace, only(trace, "neg").index) == ["clone", "exp", "add"]
-
-
-def birth_of_chain(trace: Trace, index: int) -> list[str]:
-    ops: list[str] = []
-    producer: int | None = trace.operations[index].inputs[0].producer
-    while producer is not None:
-        ops.append(trace.operations[producer].op)
-        inputs = trace.operations[producer].inputs
-        producer = inputs[0].producer if inputs else None
-        if ops[-1] == "add":
-            break
-    return ops
+    trace, _ = traced(lambda: torch.exp(torch.zeros(4, 3) + 1).t()[1:].contiguous().view(-1).neg())
+    assert makers(trace, only(trace, "neg")) == ["clone", "exp", "add", "zeros"]
 
 
 def test_the_last_writer_of_a_slice_is_its_producer() -> None:
@@ -80,12 +78,8 @@ def test_the_last_writer_of_a_slice_is_its_producer() -> None:
         return out[:1].neg(), out[3:].sqrt()
 
     trace, _ = traced(step)
-    finished = trace.finished({}, {})
-    first, second = only(trace, "neg").inputs[0].producer, only(trace, "sqrt").inputs[0].producer
-    assert first is not None
-    assert second is not None
-    assert finished[finished[first].inputs[0].producer or 0].op == "exp"
-    assert finished[finished[second].inputs[0].producer or 0].op == "log"
+    assert makers(trace, only(trace, "neg"))[:2] == ["copy", "exp"]
+    assert makers(trace, only(trace, "sqrt"))[:2] == ["copy", "log"]
 
 
 def test_a_bad_slice_of_a_buffer_is_followed_to_what_made_it() -> None:
@@ -140,11 +134,56 @@ def test_writing_through_data_is_seen() -> None:
     weight = torch.ones(3, requires_grad=True)
 
     def step() -> torch.Tensor:
-        weight.data.log_().sub_(0).div_(weight.data)
+        weight.data.log_()
+        weight.data.reciprocal_()
         return weight.sum()
 
     trace, loss = traced(step, weight=weight)
-    assert (birth_of(trace, loss).op, birth_of(trace, loss).kind) == ("div", "nan")
+    assert birth_of(trace, loss).op == "reciprocal"
+
+
+def in_place_by_itself(y: torch.Tensor) -> None:
+    y /= y
+
+
+def in_place_by_a_view_of_itself(y: torch.Tensor) -> None:
+    y.view(-1).div_(y.reshape(-1))
+
+
+def one_row_by_another(y: torch.Tensor) -> None:
+    y[0] = y[1] / y[2]
+
+
+def one_row_by_another_at_once(y: torch.Tensor) -> None:
+    torch.div(y[1], y[2], out=y[0])
+
+
+def a_list_by_itself(y: torch.Tensor) -> None:
+    torch._foreach_div_([y], [y])
+
+
+def into_itself(y: torch.Tensor) -> None:
+    torch.div(y, y, out=y)
+
+
+SELF = (in_place_by_itself, in_place_by_a_view_of_itself, one_row_by_another, one_row_by_another_at_once, a_list_by_itself, into_itself)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64], ids=str)
+@pytest.mark.parametrize("divide", SELF, ids=lambda function: function.__name__)
+def test_an_operation_that_overwrites_what_it_reads(divide: Callable[[torch.Tensor], None], dtype: torch.dtype) -> None:
+    """After it, what it read is not finite either; before it, it was."""
+    x = torch.zeros(3, 2, dtype=dtype)
+
+    def step() -> torch.Tensor:
+        y = x * 1.0
+        divide(y)
+        return y.abs().sum()
+
+    trace, loss = traced(step, x=x)
+    birth = birth_of(trace, loss)
+    assert (birth.op, birth.kind) == ("div", "nan")
+    assert all(operand.stats.finite for operand in birth.operation.inputs)
 
 
 # ---- kinds of tensors and gradients ----
@@ -256,7 +295,7 @@ def test_a_module_that_raises_is_left_again() -> None:
             raise ValueError
 
     def step() -> torch.Tensor:
-        with pytest.raises(ValueError, match=""):
+        with contextlib.suppress(ValueError):
             Fails()(torch.ones(1))
         return torch.ones(1).neg()
 
@@ -326,7 +365,7 @@ def test_an_eps_that_rounds_away_is_counted(dtype: torch.dtype, lost: int) -> No
 
 def test_degrees_of_freedom_of_a_variance() -> None:
     x = torch.ones(1, 3)
-    trace, _ = traced(lambda: torch.var(x, 0), x=x) if False else traced(lambda: x.var(1), x=x)
+    trace, _ = traced(lambda: x.var(1), x=x)
     assert only(trace, "var").degrees == 2.0
 
 
@@ -341,8 +380,6 @@ def test_an_operation_that_raises_is_recorded_with_its_message() -> None:
     failed = [operation for operation in trace.operations if operation.failed]
     assert [operation.op for operation in failed] == ["linalg_svd"]
     assert "converge" in (failed[0].failed or "")
-    birth = located(trace, "exception", x) if trace.last_writer(x) is not None else None
-    assert birth is None
     assert failed[0].inputs[0].stats.nan == 4
 
 
@@ -416,8 +453,8 @@ def test_a_fault_of_the_recorder_does_not_change_the_step(monkeypatch: pytest.Mo
 
 def test_what_the_user_raises_goes_on_its_way() -> None:
     trace = Trace()
-    with pytest.raises(RuntimeError, match="same dtype|expected"), trace.where, trace:
-        torch.ones(2, 3) @ torch.ones(2, 3, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="cannot be multiplied"), trace.where, trace:
+        torch.ones(2, 3) @ torch.ones(2, 3)
     assert trace.fault is None
     assert trace.operations[-1].failed
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal
@@ -125,10 +126,18 @@ def _is_below(file: str) -> bool:
 
 
 def wait_for_threads() -> None:
-    """Plain Python ends when the last thread of the program ends that is no daemon."""
-    try:
+    """Plain Python ends when the last thread of the program ends that is no daemon.
+
+    The threads of executors that nobody shut down end only when `threading` tells them to, so that comes first, as in its own
+    shutdown, which can't be called here: it leaves a process in which hardly anything can be started any more.
+    """
+    callbacks: list[Callable[[], object]] | None = getattr(threading, "_threading_atexits", None)
+    if callbacks is None:
+        return
+    with contextlib.suppress(KeyboardInterrupt):
+        while callbacks:
+            with contextlib.suppress(Exception):
+                callbacks.pop()()
         while others := [t for t in threading.enumerate() if t is not threading.current_thread() and not t.daemon]:
             for thread in others:
                 thread.join()
-    except KeyboardInterrupt:
-        return

@@ -40,25 +40,25 @@ def collect(scopes: Iterable[dict[str, Any]], concerned: set[int] | None) -> Nam
     """
     scopes = list(scopes)
     roots = _roots()
-    variables = _variables(scopes)
+    held = _variables(scopes)
     if concerned is not None:
-        roots = [r for r in roots if id(r) in variables or _concerns(r, concerned)]
+        own = {key for key, (name, _) in held.items() if "[" not in name}  # a variable's own, not something in a container
+        roots = [r for r in roots if id(r) in own or _concerns(r, concerned)]
     with_parameters = [r for r in roots if next(r.parameters(), None) is not None]
     names = Names()
     for root in sorted(roots, key=lambda r: id(r) not in {id(w) for w in with_parameters}):
-        prefix = (
-            ""
-            if len(with_parameters) == 1 and root is with_parameters[0]
-            else variables[id(root)][0]
-            if id(root) in variables
-            else type(root).__name__
-        )
-        _add(names, root, prefix)
-    for key, (name, value) in variables.items():
+        variable = held[id(root)][0] if id(root) in held else type(root).__name__
+        _add(names, root, "" if with_parameters == [root] else variable)
+    for key, (name, value) in held.items():
         names.tensors.setdefault(key, name)
         if isinstance(value, torch.Tensor) and value.numel():
             names.addresses.setdefault(_address(value), name)
     return names
+
+
+def variables(scopes: Iterable[dict[str, Any]]) -> dict[int, str]:
+    """The names of the tensors and modules that variables hold at this moment, by their ids."""
+    return {key: name for key, (name, _) in _variables(list(scopes)).items()}
 
 
 def _address(tensor: torch.Tensor) -> int:
