@@ -17,6 +17,7 @@ TORCH = ("input", "forward", "loss", "backward", "rate", "eps0")
 HAND = ("input", "forward", "loss", "backward", "own")
 WITHOUT_EPS0 = ("input", "forward", "loss", "backward", "rate")
 EVERY_WEIGHT = {"eps0": "another term of the loss gives every weight a gradient"}
+HANDED_ON = "an update that makes new tensors shows in the next step only; what it made is no leaf that could be watched"
 NO_OPTIMIZER = {"rate": "there is no optimizer of torch's", "eps0": "there is no optimizer of torch's"}
 
 
@@ -305,6 +306,7 @@ SHAPES = (
     Shape(
         "functional-sgd",
         HAND,
+        impossible=HANDED_ON,
         fills={
             "WIDTH": {"*": "1", "backward": "3"},
             "HIDDEN": {"*": "e = torch.exp(h)  #@forward\nh = e / (1 + e)", "backward": "h = torch.tanh(h)"},
@@ -314,12 +316,18 @@ SHAPES = (
             "input": {"module": None},
             "forward": {"module": None, "phase": ("forward", "loss")},
             "backward": {"parameters": ("w", "v")},
-            "own": {"parameters": ("w", "v")},
+            "own": {"parameters": ANY},
         },
         absent=NO_OPTIMIZER,
     ),
     Shape("own-optimizer", HAND, absent={"rate": "as `own`", "eps0": "as `own`"}),
-    Shape("func-grad", HAND, at={"backward": PARAMS_BACKWARD, "own": PARAMS}, absent=NO_OPTIMIZER),
+    Shape(
+        "func-grad",
+        HAND,
+        impossible=HANDED_ON,
+        at={"backward": PARAMS_BACKWARD, "own": {"parameters": ANY}},
+        absent=NO_OPTIMIZER,
+    ),
     # half precision and compilation
     Shape("autocast"),
     Shape("compiled"),

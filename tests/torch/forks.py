@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,9 +58,11 @@ class Forks:
             events=str(folder / "left.json"),
             limit=limit,
         )
-        texts = [(folder / name).read_text().replace(str(folder), "") for name in ("stdout", "stderr")]
-        return Ran(answer["status"], *texts, _json(folder / "report.json"), _json(folder / "left.json"))
+        stdout, stderr = ((folder / name).read_text().replace(str(folder), "") for name in ("stdout", "stderr"))
+        stderr = re.sub(r'  File "<string>", line \d+, in \w+\n', "", stderr)  # the fork's own frames
+        return Ran(answer["status"], stdout, stderr, _json(folder / "report.json"), _json(folder / "left.json"))
 
 
 def _json(path: Path) -> Any:
-    return json.loads(path.read_text()) if path.exists() else None
+    text = path.read_text() if path.exists() else ""
+    return json.loads(text) if text else None

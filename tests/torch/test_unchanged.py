@@ -17,8 +17,9 @@ import atexit, json, sys
 import torch
 from torch.utils.data import dataloader
 
+optimizers = sys.modules["torch.optim.optimizer"]
 OWNERS = (torch, torch.autograd, torch.autograd.graph, torch.Tensor, torch.nn.Module, torch.nn.init, torch.nn.utils, torch.nn.modules.module,
-          torch.optim.Optimizer, torch.optim.optimizer, torch.optim.SGD, torch.amp.GradScaler, dataloader, dataloader.DataLoader,
+          torch.optim.Optimizer, optimizers, torch.amp.GradScaler, dataloader, dataloader.DataLoader,
           dataloader._BaseDataLoaderIter, dataloader._SingleProcessDataLoaderIter, torch.distributed, torch.compiler, torch.utils.checkpoint)
 
 
@@ -28,8 +29,8 @@ def state():
 
 
 def counts():
-    module, optimizer = torch.nn.modules.module, torch.optim.optimizer
-    tables = {name: len(value) for owner in (module, optimizer) for name, value in vars(owner).items() if name.startswith("_global") and hasattr(value, "__len__")}
+    module = torch.nn.modules.module
+    tables = {name: len(value) for owner in (module, optimizers) for name, value in vars(owner).items() if name.startswith("_global") and hasattr(value, "__len__")}
     tables["dispatch modes"] = torch._C._len_torch_dispatch_stack()
     tables["function modes"] = torch._C._len_torch_function_stack()
     tables["anomaly"], tables["grad"] = torch.is_anomaly_enabled(), torch.is_grad_enabled()
@@ -83,6 +84,6 @@ def test_no_hook_is_left_behind(forks: Forks, source: str, status: int) -> None:
 
 def test_the_probe_sees_hooks_that_are_left(forks: Forks) -> None:
     """The script puts some in itself."""
-    leaves = "import torch\ntorch.nn.Module.register_buffer = print\ntorch.optim.optimizer.register_optimizer_step_pre_hook(print)\n"
+    leaves = "import torch\ntorch.nn.Module.register_buffer = print\nfrom torch.optim.optimizer import register_optimizer_step_pre_hook\nregister_optimizer_step_pre_hook(print)\n"
     left = forks.plain(leaves, probe=PROBE).left["changed"]
     assert left == ["Module.register_buffer", "_global_optimizer_pre_hooks: 1"]

@@ -202,5 +202,6 @@ def _parameters(operand: Operand | None, direction: Direction, session: Session)
         bad = {o.name for op in session.operations for o in op.inputs if o.source == "parameter" and not o.stats.finite and o.name}
         return tuple(sorted(bad | ({operand.name} if operand.name else set())))
     if direction == "optimizer" and session.parameters is None:
-        return tuple(sorted({name for op in session.operations if op.direction == direction and not op.finite for name in op.writes})) or None
+        updates = (op for op in session.operations if op.direction == direction and not op.finite)
+        return tuple(sorted({name for op in updates for name in op.writes})) or None
     return None if direction == "forward" else session.parameters

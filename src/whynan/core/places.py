@@ -78,7 +78,10 @@ def _expressions(filename: str) -> dict[Span, ast.AST]:
 
 def _from_method_name(call: ast.Call, method: ast.Attribute) -> Span:
     """Where Python places the call of a method whose name stands on a later line than the object: the name up to the end."""
-    assert method.end_lineno and method.end_col_offset and call.end_lineno and call.end_col_offset
+    assert method.end_lineno
+    assert method.end_col_offset
+    assert call.end_lineno
+    assert call.end_col_offset
     return method.end_lineno, call.end_lineno, method.end_col_offset - len(method.attr), call.end_col_offset
 
 
