@@ -25,12 +25,12 @@ def cross_entropy(logits, labels):
 def load():
     digits = load_digits()
     images = torch.tensor(digits.images, dtype=torch.float32)[:, None]
-    images[-20:] *= 16  # the second scanner writes 0..255, the first one 0..16
+    images[-12:] *= 16  # the second scanner writes 0..255, the first one 0..16
     return TensorDataset(images, torch.tensor(digits.target))
 
 
 def main():
-    torch.manual_seed(3)
+    torch.manual_seed(0)
     loader = DataLoader(load(), batch_size=64, shuffle=True)
     model = Net()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
