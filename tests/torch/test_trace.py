@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
 from hypothesis import Phase, assume, given, settings
@@ -13,7 +9,6 @@ from hypothesis import Phase, assume, given, settings
 from tests.torch.programs import BACKWARD, FORWARD, OPERAND, Plant, Program, Run, located, nasty_programs, programs
 from tests.torch.tensors import bits
 from whynan.core.session import Birth
-from whynan.torch.trace import Trace
 
 WITHOUT_EXPLANATION = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 random_programs = settings(max_examples=50, deadline=None, phases=WITHOUT_EXPLANATION, report_multiple_bugs=False)

@@ -10,6 +10,7 @@ PROGRAMS = sorted(path.stem for path in SCRIPTS.glob("*.py") if not path.stem.st
 HEALTHY = (SCRIPTS / "groups.py").read_text()
 FAILS = HEALTHY.replace("    loss.backward()\n", "    loss.backward()\n    if step == 5:\n        raise LookupError('no such thing')\n")
 LEAVES = HEALTHY.replace("    loss.backward()\n", "    loss.backward()\n    if step == 5:\n        raise SystemExit(7)\n")
+TWICE = HEALTHY.replace("    loss.backward()\n", "    loss.backward()\n    if step == 5:\n        loss.backward()\n")
 BAD = HEALTHY.replace("    loss = nn", "    out = out.log() if step == 5 else out\n    loss = nn")
 
 PROBE = """
@@ -67,7 +68,7 @@ def test_training_is_unchanged(forks: Forks, program: str) -> None:
     assert not any("fault" in limit or "ended" in limit for limit in watched.report["run"]["limits"])
 
 
-@pytest.mark.parametrize("source", [FAILS, LEAVES], ids=["by an exception", "by SystemExit"])
+@pytest.mark.parametrize("source", [FAILS, TWICE, LEAVES], ids=["by an exception", "by an error inside backward", "by SystemExit"])
 def test_a_run_that_ends_early_ends_the_same(forks: Forks, source: str) -> None:
     plain, watched = forks.plain(source), forks.watched(source)
     assert plain.status in (1, 7)
