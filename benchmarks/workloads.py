@@ -1,4 +1,4 @@
-"""One training step of each workload, as a loop that a script would have: `python workloads.py NAME STEPS OUT` writes every step's seconds."""
+"""One training step of each workload, as a loop that a script would have: `python workloads.py NAME STEPS OUT`, seconds a step in OUT."""
 
 import sys
 import time

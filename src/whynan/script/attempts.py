@@ -6,6 +6,7 @@ a hit which attempt is run again.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from whynan.core.backend import Passing, StepBackend
+from whynan.core.backend import Passing, StepBackend, Stopped
 from whynan.script import random_states
 from whynan.script.capture import Captured, capture
 from whynan.script.diversion import Diversion
@@ -89,7 +90,6 @@ class Runtime:
         self.diversion = Diversion()
         self.spent = 0.0
         self._local = threading.local()
-        self.next, self.iterate, self.record = self.journal.next, self.journal.iterate, self.journal.record
 
     @property
     def stack(self) -> list[Attempt]:
@@ -102,7 +102,30 @@ class Runtime:
             return stack
 
     def attempts(self, site_id: int, live: dict[str, Any]) -> Attempt | PlainAttempt:
-        return Attempt(self, site_id, live) if self.backend.watching else PlainAttempt()
+        if self.backend.watching:
+            try:
+                return Attempt(self, site_id, live)
+            except Exception as fault:
+                self.backend.give_up("beginning a step", fault)
+        return PlainAttempt()
+
+    def next(self, iterator: Any) -> Any:
+        return self._journalled(self.journal.next, iterator)
+
+    def iterate(self, iterable: Any) -> Any:
+        return self._journalled(self.journal.iterate, iterable)
+
+    def record(self, thing: Any) -> Any:
+        return self._journalled(self.journal.record, thing)
+
+    def _journalled(self, note: Any, thing: Any) -> Any:
+        """What stands in for `thing` while it is journalled; none of these calls runs the user's code."""
+        try:
+            return note(thing)
+        except Exception as fault:
+            if self.backend.watching:
+                self.backend.give_up("journalling what an iterator gives", fault)
+            return thing
 
     def passing(self) -> None:
         """The first statement of the user's handlers that catch everything: what is ours goes on its way."""
@@ -130,11 +153,12 @@ class Runtime:
         again = False
         try:
             again = self.backend.watching and self.backend.leave(attempt, error)
+            if not again:
+                self.journal.release(attempt.position)
         except Exception as fault:
             self.backend.give_up("leaving a step", fault)
         if not again:
             attempt.captured = None
-            self.journal.release(attempt.position)
         self.spent += time.perf_counter() - start
         return again
 
@@ -143,14 +167,8 @@ class Runtime:
         self.journal.forget(attempt.position)
 
     def begin_replay(self, attempt: Attempt) -> None:
-        if attempt.captured is not None:
-            attempt.captured.restore()
-        random_states.put(attempt.random)
-        self.stack.append(attempt)
-        self.journal.rewind(attempt.position)
-        attempt.silence = Silence()
-        attempt.silence.__enter__()
         try:
+            self._put_back(attempt)
             self.backend.begin_replay(attempt)
         except Exception as fault:
             self._abandon(attempt, fault)
@@ -158,23 +176,37 @@ class Runtime:
     def end_replay(self, attempt: Attempt, error: BaseException | None) -> None:
         try:
             self.backend.close_trace()
-        finally:
-            if attempt.silence is not None:
-                attempt.silence.__exit__(None, None, None)
-            self.journal.live()
+            self._end_silence(attempt)
             while self.stack and self.stack.pop() is not attempt:
                 pass
-        try:
-            self._report(attempt, error)
+            reasons = [*(attempt.captured.reasons if attempt.captured else ()), *self.journal.reasons]
+            self.backend.end_replay(attempt, error, reasons)
         except Exception as fault:
-            self.backend.replay_failed(attempt, fault)
+            self._abandon(attempt, fault)
+
+    def _put_back(self, attempt: Attempt) -> None:
+        if attempt.captured is not None:
+            attempt.captured.restore()
+        random_states.put(attempt.random)
+        self.stack.append(attempt)
+        self.journal.rewind(attempt.position)
+        attempt.silence = Silence()
+        attempt.silence.__enter__()
+
+    def _end_silence(self, attempt: Attempt) -> None:
+        silence, attempt.silence = attempt.silence, None
+        try:
+            if silence is not None:
+                silence.__exit__(None, None, None)
+        finally:
+            self.journal.live()
 
     def _abandon(self, attempt: Attempt, fault: Exception) -> None:
-        assert attempt.silence is not None
-        attempt.silence.__exit__(None, None, None)
-        self.journal.live()
-        self.backend.replay_failed(attempt, fault)
-
-    def _report(self, attempt: Attempt, error: BaseException | None) -> None:
-        reasons = [*(attempt.captured.reasons if attempt.captured else ()), *self.journal.reasons]
-        self.backend.end_replay(attempt, error, reasons)
+        """A fault of ours while a step is run again: the incident stands without a place; if not even that can be told, the run stops."""
+        with contextlib.suppress(Exception):
+            self._end_silence(attempt)
+        try:
+            self.backend.replay_failed(attempt, fault)
+        except Exception as another:
+            print(f"whynan: a fault of its own: {type(another).__name__}: {another}", file=sys.__stderr__)
+        raise Stopped("a fault of whynan's own")

@@ -16,7 +16,7 @@ import torch
 from whynan.core.backend import Hit, Passing, Recorder, Replayed, Stopped
 from whynan.core.incident import Incident
 from whynan.core.places import user_frame
-from whynan.core.session import NotReproduced, Reproduced, What
+from whynan.core.session import NotReproduced, Reproduced, Session, What
 from whynan.torch import _compat
 from whynan.torch.artifacts import writer
 from whynan.torch.choice import Steps, choose
@@ -24,6 +24,7 @@ from whynan.torch.copies import OptimizerCopy
 from whynan.torch.distributed import several_ranks
 from whynan.torch.evidence import may_be_non_finite
 from whynan.torch.gate import Gate, all_finite, finite
+from whynan.torch.guard import Guard
 from whynan.torch.incidents import Found, conclude, scopes, seeds, unplaced, user_site, was_spoiled_before
 from whynan.torch.loader import LoaderWatch
 from whynan.torch.names import variables
@@ -49,14 +50,15 @@ class TorchBackend:
         self.watching = False
         self.limits: list[str] = []
         self.incidents: list[Incident] = []
-        self.registry = Registry()
+        guard = Guard(self.give_up)
+        self.registry = Registry(guard)
         self.gate = Gate()
         self.counter = Steps()
         self.policies = Policies()
         self.trend = TrendWatch()
-        self.loaders = LoaderWatch()
-        self.scaling = Scaling(self.registry.scalers.add)
-        self.hooks = Hooks(self, self.registry, self.scaling, self.loaders)
+        self.loaders = LoaderWatch(guard)
+        self.scaling = Scaling(self.registry.scalers.add, guard)
+        self.hooks = Hooks(self, self.registry, self.scaling, self.loaders, guard)
         self.runtime: Any = None
         self.found: Found | None = None
         self.replay: Replay | None = None
@@ -383,6 +385,7 @@ class TorchBackend:
             chosen = None
         step = self.counter.index_of(chosen, self.stack) if chosen is not None else max(self.counter.done - (what != "loss"), 0)
         found = Found(what, tensors, step, chosen, user_site(4), gradients=values if what == "gradient" else [])
+        found.scale_one = what == "gradient" and self.scaling.is_scaled(roots)
         if self.replay is not None:
             self._finish_live(found, values)
         if chosen is None:
@@ -410,6 +413,7 @@ class TorchBackend:
 
     def begin_replay(self, attempt: Any) -> None:
         assert self.found is not None
+        self.scaling.force_one = self.found.scale_one
         put_back_state(attempt.noted, self.registry, scale_one=self.found.scale_one)
         self.replay = Replay(self.registry)
         carried = [value for name, value in attempt.names.items() if name not in attempt.site.target]
@@ -448,8 +452,14 @@ class TorchBackend:
         """A fault of ours while a step was run again: the incident stands, without a place."""
         found = self.found
         assert found is not None
-        reason = f"a fault of whynan's own: {type(fault).__name__}: {fault}"
-        self._conclude(found, None, NotReproduced(reason, self._trace_command(found.step)), ())
+        result = NotReproduced(f"a fault of whynan's own: {type(fault).__name__}: {fault}", self._trace_command(found.step))
+        self.watching, self.replay = False, None
+        self.limits.append(result.reason)
+        incident = Incident(Session(found.step, found.what, site=found.site, replay=result, trend=self.trend.trend), None)
+        self.incidents.append(incident)
+        self.recorder.incident(incident, None)
+        self._finish = Stopped("an incident was recorded")
+        raise self._finish
 
     def _how_it_ended(self, error: BaseException | None) -> str:
         assert self.found is not None

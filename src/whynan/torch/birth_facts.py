@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from whynan.torch.gate import finite
 from whynan.torch.kernels import Kernel, scalars
 
 FLOAT64_LIMIT = 1 << 22  # elements of all operands together
@@ -67,29 +68,26 @@ def degrees_of_freedom(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def finite_in_float64(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | None:
-    """Whether the same operation on the same operands in float64 is finite; None where it can't be tried."""
+    """Whether the same operation on the same operands in float64 is finite; None where it can't be tried. It works on copies
+    throughout: it may write into its arguments."""
     leaves = [a for a in args if isinstance(a, torch.Tensor)]
     if sum(a.numel() for a in leaves) > FLOAT64_LIMIT or not leaves:
         return None
     random = torch.get_rng_state()
     try:
         wide = [_wide(a) for a in args]
-        result = function(
-            *wide, **{k: torch.float64 if isinstance(v, torch.dtype) and v.is_floating_point else v for k, v in kwargs.items()}
-        )
+        result = function(*wide, **{k: _wide(v) for k, v in kwargs.items()})
+        first = result[0] if isinstance(result, (tuple, list)) else result
+        return finite(first) if isinstance(first, torch.Tensor) and first.dtype is torch.float64 else None
     except Exception:
         return None
     finally:
         torch.set_rng_state(random)
-    first = result[0] if isinstance(result, (tuple, list)) else result
-    if not isinstance(first, torch.Tensor) or first.dtype is not torch.float64:
-        return None
-    return bool(torch.isfinite(first).all())
 
 
 def _wide(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return value.double() if value.is_floating_point() else value.clone()
+        return value.to(torch.float64, copy=True) if value.is_floating_point() else value.clone()
     if isinstance(value, torch.dtype) and value.is_floating_point:
         return torch.float64
     return value

@@ -9,16 +9,19 @@ from typing import Any
 
 import torch
 
+from whynan.torch.guard import UNGUARDED, Guard
+
 Original = Callable[[CodeType], CodeType | None]
 
 
-def patched(original_code: Original) -> tuple[Any, Any]:
+def patched(original_code: Original, guard: Guard = UNGUARDED) -> tuple[Any, Any]:
     """(the patched `torch.compile`, the one it stands for)."""
     compile_ = torch.compile
 
     @functools.wraps(compile_)
     def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
-        return compile_(unwrapped(model, original_code), *args, **kwargs)
+        plain = guard("compiling the user's own code", unwrapped, model, original_code)
+        return compile_(model if plain is None else plain, *args, **kwargs)
 
     return compile, compile_
 

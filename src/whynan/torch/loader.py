@@ -7,11 +7,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from whynan.torch.guard import UNGUARDED, Guard
+
 
 class LoaderWatch:
     """`current` are the dataset indices of the batch given last, None where there are none to name."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: Guard = UNGUARDED) -> None:
+        self._guard = guard
         self.current: tuple[int, ...] | None = None
         self._undo: list[Callable[[], None]] = []
 
@@ -34,8 +37,7 @@ class LoaderWatch:
     def _watch_index(self, original: Any) -> Any:
         def _next_index(iterator: Any) -> Any:
             index = original(iterator)
-            pending = iterator.__dict__.setdefault("_whynan_indices", collections.deque())
-            pending.append(index)
+            self._guard("following a loader", self._asked, iterator, index)
             return index
 
         return _next_index
@@ -43,11 +45,17 @@ class LoaderWatch:
     def _watch_next(self, original: Any) -> Any:
         def __next__(iterator: Any) -> Any:
             batch = original(iterator)
-            pending = iterator.__dict__.get("_whynan_indices")
-            self.current = _plain(pending.popleft()) if pending else None
+            self._guard("following a loader", self._gave, iterator)
             return batch
 
         return __next__
+
+    def _asked(self, iterator: Any, index: Any) -> None:
+        iterator.__dict__.setdefault("_whynan_indices", collections.deque()).append(index)
+
+    def _gave(self, iterator: Any) -> None:
+        pending = iterator.__dict__.get("_whynan_indices")
+        self.current = _plain(pending.popleft()) if pending else None
 
 
 def _plain(index: Any) -> tuple[int, ...] | None:

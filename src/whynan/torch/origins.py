@@ -13,10 +13,12 @@ from torch import nn
 
 from whynan.core.places import site_of, user_frame
 from whynan.core.records import Site
+from whynan.torch.guard import UNGUARDED, Guard
 
 
 class Origins:
-    def __init__(self) -> None:
+    def __init__(self, guard: Guard = UNGUARDED) -> None:
+        self._guard = guard
         self._made: dict[int, tuple[weakref.ref[torch.Tensor], Site]] = {}
         self._undo: list[Callable[[], None]] = []
 
@@ -26,7 +28,7 @@ class Origins:
         @functools.wraps(register)
         def register_parameter(module: nn.Module, name: str, param: Any) -> None:
             register(module, name, param)
-            self._note(param)
+            self._guard("noting a parameter", self._note, param)
 
         self._replace(nn.Module, "register_parameter", register_parameter)
         for name in dir(nn.init):
@@ -45,13 +47,13 @@ class Origins:
         @functools.wraps(function)
         def initialise(*args: Any, **kwargs: Any) -> Any:
             result = function(*args, **kwargs)
-            self._note(args[0] if args else kwargs.get("tensor"))
+            self._guard("noting an initialisation", self._note, args[0] if args else kwargs.get("tensor"))
             return result
 
         return initialise
 
     def _note(self, tensor: Any) -> None:
-        frame = user_frame(sys._getframe(2))
+        frame = user_frame(sys._getframe(3))
         if isinstance(tensor, torch.Tensor) and frame is not None:
             self._made[id(tensor)] = weakref.ref(tensor), site_of(frame)
 

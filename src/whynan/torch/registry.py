@@ -12,6 +12,7 @@ from torch import nn
 
 from whynan.core.places import site_of, user_frame
 from whynan.core.records import OptimizerState, Site
+from whynan.torch.guard import UNGUARDED, Guard
 from whynan.torch.origins import Origins
 from whynan.torch.policy import Character
 
@@ -19,12 +20,12 @@ WALKED_NODES = 20_000
 
 
 class Registry:
-    def __init__(self) -> None:
+    def __init__(self, guard: Guard = UNGUARDED) -> None:
         self.optimizers: weakref.WeakKeyDictionary[torch.optim.Optimizer, Site | None] = weakref.WeakKeyDictionary()
         self.modules: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         self.scalers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.orphans: dict[int, weakref.ref[torch.Tensor]] = {}
-        self.origins = Origins()
+        self.origins = Origins(guard)
         self._characters: dict[int, Character] = {}
         self._owned: list[torch.Tensor] | None = None
         self._owned_ids: set[int] = set()

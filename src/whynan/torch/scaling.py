@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from whynan.torch.gate import finite
+from whynan.torch.guard import UNGUARDED, Guard
 
 SKIPS = 20  # skipped steps in a row that count as an incident
 
@@ -21,8 +22,9 @@ SKIPS = 20  # skipped steps in a row that count as an incident
 class Scaling:
     """Follows every GradScaler. `tried` tells that the overflow of this step was already found to be the scale's."""
 
-    def __init__(self, met: Callable[[Any], None]) -> None:
-        self._met = met
+    def __init__(self, met: Callable[[Any], None], guard: Guard = UNGUARDED) -> None:
+        self._met, self._guard = met, guard
+        self.force_one = False
         self._scaled: dict[int, tuple[weakref.ref[torch.Tensor], torch.Tensor]] = {}
         self._undo: list[Callable[[], None]] = []
         self.skipped = 0
@@ -48,13 +50,19 @@ class Scaling:
     def _watch_scale(self, original: Any) -> Any:
         def scale(scaler: Any, outputs: Any) -> Any:
             scaled = original(scaler, outputs)
-            self._met(scaler)
-            if isinstance(outputs, torch.Tensor) and isinstance(scaled, torch.Tensor) and scaler.is_enabled():
-                self._scaled.clear()
-                self._scaled[id(scaled)] = (weakref.ref(scaled), outputs.detach())
+            if self.force_one and scaler.is_enabled():  # the scale is made at the first call only
+                scaler._scale = torch.ones_like(scaler._scale)
+                scaled = original(scaler, outputs)
+            self._guard("following a scaler", self._note, scaler, outputs, scaled)
             return scaled
 
         return scale
+
+    def _note(self, scaler: Any, outputs: Any, scaled: Any) -> None:
+        self._met(scaler)
+        if isinstance(outputs, torch.Tensor) and isinstance(scaled, torch.Tensor) and scaler.is_enabled():
+            self._scaled.clear()
+            self._scaled[id(scaled)] = (weakref.ref(scaled), outputs.detach())
 
     def _watch_step(self, original: Any) -> Any:
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:

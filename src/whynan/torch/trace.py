@@ -121,9 +121,10 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return None
         storages = [self.table.find(a.tensor) for a in arguments]
         operands = [self._operand(a, s) for a, s in zip(arguments, storages, strict=True)]
-        if any(a.written and kernel.reads_target for a in arguments):
-            args, kwargs = _before_write(arguments, args), dict(kwargs)
-        return Before(kernel, where, arguments, storages, operands, args, kwargs)
+        before = Before(kernel, where, arguments, storages, operands, args, kwargs)
+        if kernel.mutable:
+            before.args = _before_write(before)
+        return before
 
     def _operand(self, argument: Argument, storage: Storage | None) -> Operand:
         tensor = argument.tensor
@@ -158,7 +159,10 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.made_sizes.add(tensor.shape[0])
 
     def _learn_sizes(self, before: Before, results: list[tuple[torch.Tensor, Storage]]) -> None:
-        """What an operation reads straight from the batch, and what it picks out of it or stacks, has rows of the batch."""
+        """What an operation reads straight from the batch, and what it picks out of it or stacks, has rows of the batch. (In the
+        backward pass the batch is read transposed.)"""
+        if before.where.node is not None:
+            return
         for argument, storage, operand in zip(before.arguments, before.storages, before.operands, strict=True):
             if storage is None or operand.producer is not None or storage.source != "input" or not storage.from_batch:
                 continue
@@ -244,7 +248,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         operation = replace(operation, rows=bad_rows(bad), nan_rows=bad_rows(bad, nan_only=True))
         if any(o.stats.nan for o in operation.inputs):
             return operation
-        exact = [_before_value(before, i) for i in range(len(before.arguments))]
+        exact = [a.tensor for a in tensors(before.kernel, before.args, before.kwargs)]
         kept = {o.role: o for o in operation.inputs}
         result = backing(bad.detach())
         for argument, tensor in zip(before.arguments, exact, strict=True):
@@ -310,10 +314,13 @@ def _single(stats: TensorStats) -> float | None:
     return math.nan if stats.nan else math.inf if stats.posinf else -math.inf
 
 
-def _before_write(arguments: list[Argument], args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Copies of what the operation is about to overwrite, so that a birth can still be shown with its operands."""
-    overwritten = {id(a.tensor) for a in arguments if a.written and a.tensor.is_floating_point()}
-    return tuple(_copied(a, overwritten) for a in args)
+def _before_write(before: Before) -> tuple[Any, ...]:
+    """The arguments with copies of what the operation is about to overwrite, so that a birth can still be shown with its operands: of
+    the target where its old content matters, and of whatever lies in the same memory (`y /= y`, `torch.log(y, out=y)`)."""
+    pairs = list(zip(before.arguments, before.storages, strict=True))
+    written = {id(s) for a, s in pairs if a.written and s}
+    overwritten = {id(a.tensor) for a, s in pairs if id(s) in written and (before.kernel.reads_target or not a.written)}
+    return tuple(_copied(a, overwritten) for a in before.args)
 
 
 def _copied(value: Any, overwritten: set[int]) -> Any:
@@ -322,12 +329,3 @@ def _copied(value: Any, overwritten: set[int]) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_copied(v, overwritten) for v in value)
     return value
-
-
-def _before_value(before: Before, position: int) -> torch.Tensor:
-    """The tensor of an argument as it was before the operation."""
-    argument = before.arguments[position]
-    if not argument.written:
-        return argument.tensor
-    again = tensors(before.kernel, before.args, before.kwargs)
-    return again[position].tensor

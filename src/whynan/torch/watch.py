@@ -16,6 +16,7 @@ from torch.optim import optimizer as optim
 
 from whynan.torch import _compat
 from whynan.torch.compiled import patched
+from whynan.torch.guard import UNGUARDED, Guard
 from whynan.torch.loader import LoaderWatch
 from whynan.torch.registry import Registry
 from whynan.torch.scaling import Scaling
@@ -32,8 +33,9 @@ class Watcher(Protocol):
 
 
 class Hooks:
-    def __init__(self, watcher: Watcher, registry: Registry, scaling: Scaling, loaders: LoaderWatch) -> None:
+    def __init__(self, watcher: Watcher, registry: Registry, scaling: Scaling, loaders: LoaderWatch, guard: Guard = UNGUARDED) -> None:
         self._watcher, self._registry, self._scaling, self._loaders = watcher, registry, scaling, loaders
+        self._guard = guard
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -74,18 +76,18 @@ class Hooks:
         self._wrap(nn.Module, "__setstate__", lambda module: registry.modules.add(module) if module._buffers else None)
 
     def _compile(self) -> None:
-        compile_, original = patched(self._watcher.original_code)
+        compile_, original = patched(self._watcher.original_code, self._guard)
         torch.compile = compile_
         self._undo.append(lambda: setattr(torch, "compile", original))
 
     def _wrap(self, owner: Any, name: str, note: Callable[[Any], Any]) -> None:
         """After the method of `owner` has run, `note` its object."""
-        original = owner.__dict__[name]
+        original, guard = owner.__dict__[name], self._guard
 
         @functools.wraps(original)
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(self, *args, **kwargs)
-            note(self)
+            guard("noting what is trained", note, self)
             return result
 
         setattr(owner, name, wrapper)
