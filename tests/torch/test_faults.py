@@ -68,7 +68,6 @@ whynan.torch.registry:Registry.leaves
 whynan.torch.registry:Registry.made_optimizer
 whynan.torch.registry:Registry.met_optimizer
 whynan.torch.registry:Registry.owned
-whynan.torch.scaling:Scaling.is_scaled
 whynan.torch.scaling:Scaling.optimizer_stepped
 whynan.torch.scaling:Scaling.unscaled
 whynan.torch.trend:TrendWatch.after_update

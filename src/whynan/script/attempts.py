@@ -199,6 +199,8 @@ class Runtime:
             if silence is not None:
                 silence.__exit__(None, None, None)
         finally:
+            if silence is not None:
+                silence.restore()
             self.journal.live()
 
     def _abandon(self, attempt: Attempt, fault: Exception) -> None:

@@ -37,15 +37,15 @@ class Silence:
             self._descriptors()
             self._functions()
         except BaseException:
-            self._restore()
+            self.restore()
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         flush_all()
-        self._restore()
+        self.restore()
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
         while self._undo:
             with contextlib.suppress(OSError):
                 self._undo.pop()()
