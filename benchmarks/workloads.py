@@ -1,5 +1,11 @@
-"""One training step of each workload, as a loop that a script would have: `python workloads.py NAME STEPS OUT`, seconds a step in OUT."""
+"""One training step of each workload, as a loop that a script would have.
 
+python workloads.py NAME STEPS OUT [MODE]      MODE: plain, anomaly (under detect_anomaly) or fails (the last step's loss is not finite)
+
+writes the seconds of every step to OUT; where it fails, the clock (`time.monotonic`) right before the backward that finds it.
+"""
+
+import contextlib
 import sys
 import time
 
@@ -40,17 +46,21 @@ def gpt():
     return Gpt(), (tokens[:, :-1], tokens[:, 1:].flatten()), 3e-4
 
 
-def main(name, steps, path):
+def main(name, steps, path, mode="plain"):
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model, (x, y), rate = {"mlp": mlp, "conv": conv, "gpt": gpt}[name]()
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
-    with open(path, "w") as out:
+    around = torch.autograd.detect_anomaly(check_nan=True) if mode == "anomaly" else contextlib.nullcontext()
+    with open(path, "w") as out, around:
         seconds = []
-        for _ in range(steps):
+        for step in range(steps):
             start = time.perf_counter()
             optimizer.zero_grad()
             loss = F.cross_entropy(model(x), y)
+            if mode == "fails" and step == steps - 1:
+                loss = loss - torch.log(0 * loss)
+                print(time.monotonic(), file=out, flush=True)
             loss.backward()
             optimizer.step()
             loss.item()
@@ -59,4 +69,4 @@ def main(name, steps, path):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])
