@@ -26,6 +26,7 @@ def with_course(birth: Birth, diagnoses: tuple[Diagnosis, ...], session: Session
 def _of_parameters(operation: Operation, operations: list[Operation]) -> bool:
     """Whether everything that the operation depends on comes from parameters and constants."""
     pending, seen, found = [operation.index], set[int](), False
+    shape = operation.outputs[0].shape if operation.outputs else ()
     while pending:
         index = pending.pop()
         if index in seen:
@@ -37,7 +38,7 @@ def _of_parameters(operation: Operation, operations: list[Operation]) -> bool:
             if operand.producer is not None:
                 pending.append(operand.producer)
             elif operand.source == "parameter":
-                found = True
+                found |= not shape or operand.stats.shape == shape
             elif operand.source not in ("constant", "buffer"):
                 return False
     return found

@@ -123,7 +123,7 @@ def _excused(origin: Origin, consumer: Operation, bad: Iterable[Operand]) -> boo
 def _birth(origin: Origin, walk: Walk, session: Session) -> Birth:
     operation, operand = origin.operation, origin.operand
     chain = tuple(_chain(walk, operation.index))
-    outside = OUTSIDE_NAMES.get(operand.source) if operand is not None else None
+    outside = _outside(operand) if operand is not None else None
     if operand is not None and outside is not None:
         operation = _first_consumer(session.operations, operand, operation)
     samples = _samples(origin, operation, chain, session)
@@ -142,6 +142,13 @@ def _birth(origin: Origin, walk: Walk, session: Session) -> Birth:
         from_infinity=origin.from_infinity,
         origin_name=operand.name if operand else None,
     )
+
+
+def _outside(operand: Operand) -> str | None:
+    """The report's name of where the operand came from; numbers that the step itself put into a tensor are its input."""
+    if operand.source == "constant" and operand.stats.shape and operand.stats.nan:
+        return "input"
+    return OUTSIDE_NAMES.get(operand.source)
 
 
 def _chain(walk: Walk, index: int) -> Iterable[int]:
@@ -180,7 +187,7 @@ def _samples(origin: Origin, operation: Operation, chain: tuple[int, ...], sessi
         shape = origin.operand.stats.shape
         if operation.op in PICKING and operation.batch_rows:
             return operation.rows
-        return origin.operand.rows if origin.operand.source == "input" and shape and origin.operand.from_batch else None
+        return origin.operand.rows if origin.operand.source in ("input", "constant") and shape and origin.operand.from_batch else None
     if not operation.batch_rows or operation.direction == "optimizer":
         return None
     rows = operation.nan_rows if origin.from_infinity else operation.rows

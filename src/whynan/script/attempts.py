@@ -162,9 +162,12 @@ class Runtime:
         self.spent += time.perf_counter() - start
         return again
 
-    def forget_before(self, attempt: Attempt) -> None:
-        """No attempt that began earlier will be run again: what iterators gave before it may go."""
+    def forget_before(self, attempt: Attempt, others: list[Attempt]) -> None:
+        """No attempt that began earlier will be run again: what iterators gave before it may go, and so may what `others` captured, which
+        would keep the values of their last run alive."""
         self.journal.forget(attempt.position)
+        for other in others:
+            other.captured, other.live = None, {}
 
     def begin_replay(self, attempt: Attempt) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import shlex
@@ -39,6 +40,7 @@ from whynan.torch.trial import overflows_at_scale_one
 from whynan.torch.watch import Hooks
 
 _NOTHING = contextlib.nullcontext()
+SETTLED = 3  # backwards of a place after which the attempts around it that none has chosen are taken for mere loops
 
 
 class TorchBackend:
@@ -220,8 +222,10 @@ class TorchBackend:
         chosen = self.counter.count(self.stack, roots)
         self._step_counted()
         if chosen is not None:
-            self.policies.of(chosen).backward(chosen.noted)
-            self.runtime.forget_before(chosen)
+            policy = self.policies.of(chosen)
+            policy.backward(chosen.noted)
+            outer = itertools.takewhile(lambda a: a is not chosen, self.runtime.stack) if policy.chosen > SETTLED else ()
+            self.runtime.forget_before(chosen, [a for a in outer if not self.policies.of(a).chosen])
         if single:
             unscaled = self.scaling.unscaled(roots[0])
             self.trend.loss = loss if unscaled is None else float(unscaled)
@@ -240,6 +244,7 @@ class TorchBackend:
                 values = [p.grad for p in bad]
             else:
                 pairs = [(i, r) for i, r in zip(inputs, results, strict=False) if isinstance(r, torch.Tensor) and not finite(r)]
+                pairs = [(i, r) for i, r in pairs if not self._is_probe(i)]
                 bad, values = [i for i, _ in pairs], [r for _, r in pairs]
             if bad and not self._belongs_to_scale(roots, bad, values):
                 self._harm("gradient", bad, roots, values=values)
@@ -248,6 +253,10 @@ class TorchBackend:
             self._check_buffers(roots)
             leaves = [p for p in leaves if p.grad is not None]
         self._note_handwork(leaves)
+
+    def _is_probe(self, tensor: torch.Tensor) -> bool:
+        """A gradient taken of an input (saliency, adversarial noise): if it matters it comes back in a loss or in a `.grad`."""
+        return tensor.is_leaf and not isinstance(tensor, torch.nn.Parameter) and not self.registry.owns(tensor)
 
     def _learn_leaves(self, roots: list[torch.Tensor]) -> None:
         """Leaves without an optimizer are looked for in a place's first steps, and always where there were some."""
@@ -354,6 +363,7 @@ class TorchBackend:
         chosen = self.counter.last
         if chosen is not None and chosen.noted is not None:
             chosen.noted.stepped = True
+            self.policies.of(chosen).handwork.stepped = True
         if not self._replaying:
             self.trend.after_update()
             self.recorder.step(*self.trend.close_step(max(self.counter.done - 1, 0), optimizer))

@@ -7,6 +7,7 @@ from types import TracebackType
 
 import torch
 
+from whynan.core.user_code import is_user_file
 from whynan.torch.gate import finite
 
 MESSAGE = re.compile(
@@ -19,12 +20,14 @@ LOOKED_AT = 64
 
 
 def may_be_non_finite(error: BaseException | None, trace: TracebackType | None) -> bool:
-    """True for an exception whose message speaks of it, or in whose innermost frame a tensor is not finite."""
+    """True for an exception whose message speaks of it, or that installed code raised where a tensor is not finite."""
     if not isinstance(error, TYPES) or isinstance(error, (NotImplementedError, RecursionError)):
         return False
     if MESSAGE.search(str(error)):
         return True
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    values = list(trace.tb_frame.f_locals.values())[:LOOKED_AT] if trace is not None else []
+    if trace is None or is_user_file(trace.tb_frame.f_code.co_filename):
+        return False  # raised by the script itself, for a reason of its own
+    values = list(trace.tb_frame.f_locals.values())[:LOOKED_AT]
     return any(isinstance(v, torch.Tensor) and not finite(v) for v in values)

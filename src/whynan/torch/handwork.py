@@ -19,17 +19,18 @@ LOOKS = 6  # comparisons without a change after which a place is taken for an or
 
 @dataclass(slots=True)
 class Handwork:
-    """One place. `by_hand`: None until it is known."""
+    """One place. `by_hand`: None until it is known; `stepped`: an optimizer's step was seen since the last backward."""
 
     by_hand: bool | None = None
+    stepped: bool = False
     copy: TensorCopy = field(default_factory=TensorCopy)
     _leaf: weakref.ref[torch.Tensor] | None = None
     _print: tuple[int, float] = (0, 0.0)
     _looks: int = 0
 
-    def before_backward(self, stepped: bool) -> None:
-        """`stepped`: an optimizer's step was seen since the last backward of this place."""
+    def before_backward(self) -> None:
         leaf = self._leaf() if self._leaf is not None and self.by_hand is None else None
+        stepped, self.stepped = self.stepped, False
         if leaf is None or stepped:
             return
         if _print_of(leaf) != self._print:

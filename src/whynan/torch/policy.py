@@ -38,7 +38,7 @@ class Policy:
         return self.chosen > 0 or self.runs < LEARNING_RUNS
 
     def backward(self, noted: Noted) -> None:
-        self.handwork.before_backward(stepped=noted.stepped)
+        self.handwork.before_backward()
         noted.backwards += 1
         self.chosen += 1
         if noted.stepped:

@@ -85,6 +85,10 @@ class Registry:
                 found = True
         return found
 
+    def owns(self, tensor: torch.Tensor) -> bool:
+        self.owned  # noqa: B018  refreshes the ids
+        return id(tensor) in self._owned_ids
+
     def note_leaves(self, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
         """Those of `autograd.grad`'s inputs that are leaves; they are watched from now on."""
         self.owned  # noqa: B018  refreshes the ids

@@ -27,7 +27,8 @@ class Written:
 
 @dataclass(slots=True)
 class Storage:
-    """`source` says where the content came from before the record's first write to it."""
+    """`source` says where the content came from before the record's first write to it; `rows` is the size of dimension 0 of a tensor of the
+    batch."""
 
     reference: object
     number: int
@@ -36,6 +37,7 @@ class Storage:
     from_batch: bool = False
     from_gradient: bool = False
     version: int = 0
+    rows: int = 0
     writers: list[Written] = field(default_factory=list)
     stats: dict[Key, TensorStats] = field(default_factory=dict)
 

@@ -72,6 +72,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if from_batch and tensor.dim():
                 self.batch_sizes.add(tensor.shape[0])
                 self._given.add(storage.number)
+                storage.rows = tensor.shape[0]
 
     def last_writer(self, tensor: torch.Tensor) -> int | None:
         storage = self.table.find(tensor)
@@ -141,7 +142,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             name=storage.name if storage and index is None else None,
             from_batch=bool(storage and storage.from_batch),
             constant=_single(stats) if source == "constant" else None,
-            rows=None if stats.finite or index is not None else bad_rows(tensor),
+            rows=None if stats.finite or index is not None else _batch_rows(tensor, storage),
             identity=storage.number if storage else None,
         )
 
@@ -149,6 +150,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """A tensor from outside that nobody named: taken for a part of the batch unless it is a single number."""
         storage.source = "input"
         storage.from_batch = tensor.dim() > 0 and not tensor.requires_grad
+        storage.rows = tensor.shape[0] if storage.from_batch else 0
 
     def _meet_constant(self, tensor: torch.Tensor) -> None:
         """A tensor made of numbers inside the step: a constant, or a batch put together there (used only if no other is met)."""
@@ -299,6 +301,15 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             )
             for op, module in zip(self.operations, self.modules, strict=True)
         ]
+
+
+def _batch_rows(tensor: torch.Tensor, storage: Storage | None) -> tuple[int, ...] | None:
+    """The bad rows of an outside tensor, as rows of the batch's own tensor where this is a flattened view of it."""
+    rows = bad_rows(tensor)
+    size = storage.rows if storage is not None else 0
+    if not rows or not size or tensor.shape[0] == size or tensor.shape[0] % size or not tensor.is_contiguous():
+        return rows
+    return tuple(sorted({row // (tensor.shape[0] // size) for row in rows}))
 
 
 def _has_rows(operation: Operation, sizes: Iterable[int]) -> bool:
