@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.grid.runner import Zygote
@@ -36,14 +38,18 @@ class Forks:
     def watched(self, source: str, **rest: Any) -> Ran:
         return self._run(source, watched=True, **rest)
 
-    def _run(self, source: str, *, watched: bool, probe: str | None = None, limit: float = 60.0) -> Ran:
-        """`probe` is the source of a module whose `install(path)` is called in the child before the script starts."""
+    def _run(
+        self, source: str, *, watched: bool, probe: str | None = None, files: Mapping[str, str] = MappingProxyType({}), limit: float = 120.0
+    ) -> Ran:
+        """`files` lie beside the script. `probe` is the source of a module whose `install(path)` is called in the child before the script
+        starts."""
         folder = self.base / str(self.number)
         self.number += 1
         folder.mkdir(parents=True)
         for shared in SCRIPTS.glob("shared_*.py"):
             (folder / shared.name).write_text(shared.read_text())
-        (folder / "train.py").write_text(source)
+        for name, text in {"train.py": source, **files}.items():
+            (folder / name).write_text(text)
         if probe is not None:
             (folder / "probe.py").write_text(probe)
         answer = self.zygote.ask(

@@ -16,6 +16,7 @@ from whynan.record.store import StepRow, Store, WarningRow
 
 EVERY = 0.5  # seconds between two writes
 SHARE = 0.002  # of the time that writing may take
+LONGEST = 1.0  # seconds that may be lost by kill -9
 
 
 class Describe(Protocol):
@@ -71,7 +72,7 @@ class RunRecorder:
         start = time.monotonic()
         self._keep(self._write_gathered)
         now = time.monotonic()
-        self._due = now + max(EVERY, (now - start) / SHARE)
+        self._due = now + min(max(EVERY, (now - start) / SHARE), LONGEST)
 
     def finish(self, status: Literal["clean", "incident", "error"], exit_code: int | None, overhead: float, steps: int) -> None:
         """Note how the run ended, close its file and remove old runs. A run without a step leaves no folder."""
