@@ -178,7 +178,7 @@ def plain_complaints(plain: Ran, want: Expected, birth: Birth, shape: Shape) -> 
     found = [] if event["what"] in kinds or afterwards else [f"goes bad in a {event['what']}, expected {kinds}"]
     if event["printed"] not in {n for step in want.steps for n in (step, step + 1)}:
         found.append(f"goes bad after {event['printed']} printed steps, expected step {want.steps}")
-    if want.parameters is not None and event["what"] == kinds[0] and "?" not in event["names"]:
+    if want.parameters not in (None, ANY) and event["what"] == kinds[0] and "?" not in event["names"]:
         if tails(event["names"], shape) not in [tails(answer, shape) for answer in want.parameters]:
             found.append(f"bad are {event['names']}, expected one of {want.parameters}")
     return found

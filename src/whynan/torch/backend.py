@@ -74,6 +74,7 @@ class TorchBackend:
         self._finish: Stopped | None = None
         self._left_open: Replay | None = None
         self._checked: dict[int, int] = {}
+        self._unspoilt = False  # told before the step: a scheduler may have changed the rate by the time it is over
 
     # ---- life ----
 
@@ -333,6 +334,7 @@ class TorchBackend:
             self.trend.measure(optimizer)
         chosen = self.counter.last
         policy = self.policies.of(chosen) if chosen is not None else None
+        self._unspoilt = character.cannot_spoil(optimizer, self.trend.loss)
         self._copy = OptimizerCopy(optimizer) if copies_before(optimizer, character, closure, policy) else None
         running = chosen if chosen in self.stack and not closure else self._innermost()
         if self._copy is not None and running is not None and running.noted is not None:
@@ -354,7 +356,7 @@ class TorchBackend:
         self._closure_level = None
         character = self.registry.character(optimizer)
         bad: list[torch.Tensor] = []
-        if not character.cannot_spoil(optimizer, self.trend.loss) and self._spoiled(character.parameters):
+        if not self._unspoilt and self._spoiled(character.parameters):
             bad = [p for p in character.parameters if not finite(p)]
         if bad and self._replaying:
             self._again("parameter", bad)
