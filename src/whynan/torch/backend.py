@@ -32,7 +32,7 @@ from whynan.torch.names import variables
 from whynan.torch.noted import Noted, device_generators
 from whynan.torch.policy import Policies, copies_before
 from whynan.torch.registry import Registry
-from whynan.torch.replay import Replay, put_back_state
+from whynan.torch.replay import Replay, put_back_state, tensors_in
 from whynan.torch.rerun import run_step_again
 from whynan.torch.scaling import SKIPS, Scaling, scales
 from whynan.torch.trend import TrendWatch
@@ -257,7 +257,10 @@ class TorchBackend:
 
     def _is_probe(self, tensor: torch.Tensor) -> bool:
         """A gradient taken of an input (saliency, adversarial noise): if it matters it comes back in a loss or in a `.grad`."""
-        return tensor.is_leaf and not isinstance(tensor, torch.nn.Parameter) and not self.registry.owns(tensor)
+        if not tensor.is_leaf or isinstance(tensor, torch.nn.Parameter) or self.registry.owns(tensor):
+            return False
+        chosen = self.counter.last
+        return chosen is not None and any(tensor.shape == given.shape for given in tensors_in(chosen.batch))
 
     def _learn_leaves(self, roots: list[torch.Tensor]) -> None:
         """Leaves without an optimizer are looked for in a place's first steps, and always where there were some."""
