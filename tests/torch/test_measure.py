@@ -53,6 +53,13 @@ def test_statistics_are_those_of_numpy(tensor: torch.Tensor) -> None:
     assert (bits(tensor), tensor._version) == (before, version)
 
 
+@pytest.mark.parametrize("dtype", FLOATING, ids=str)
+def test_every_bad_element_is_counted(dtype: torch.dtype) -> None:
+    tensor = torch.tensor([math.nan] * 3 + [math.inf] * 2 + [-math.inf] * 4 + [0.0, -0.0, -2.0, 0.5], dtype=dtype)
+    assert_as_numpy(tensor)
+    assert (measure(tensor).nan, measure(tensor).posinf, measure(tensor).neginf, measure(tensor).zero) == (3, 2, 4, 2)
+
+
 @pytest.mark.parametrize("dtype", [*FLOATING, *EIGHT_BITS, *WHOLE], ids=str)
 def test_every_dtype_can_be_measured(dtype: torch.dtype) -> None:
     tensor = torch.tensor([0, 1, 1, 0], dtype=torch.float32).to(dtype)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import math
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -122,9 +125,23 @@ def test_memory_that_is_freed_and_used_again_is_another_tensor() -> None:
     assert birth_of(trace, loss).op == "sqrt"
 
 
-def test_a_tensor_that_wraps_numpys_memory() -> None:
-    import numpy as np
+def test_a_tensor_from_outside_in_memory_that_was_freed() -> None:
+    """Nothing recorded wrote it, whatever stood at its address before."""
+    array = np.full(64, np.nan, dtype=np.float32)
 
+    def step() -> list[torch.Tensor]:
+        gone = [torch.sqrt(torch.zeros(64) - 1) for _ in range(200)]
+        gone.clear()
+        outside = [torch.from_numpy(array) for _ in range(200)]
+        return [tensor.neg() for tensor in outside]
+
+    trace, _ = traced(step)
+    readers = [operation for operation in trace.operations if operation.op == "neg"]
+    assert len(readers) == 200
+    assert all(operation.inputs[0].producer is None for operation in readers)
+
+
+def test_a_tensor_that_wraps_numpys_memory() -> None:
     array = np.array([0.0, 1.0], dtype=np.float32)
     trace, loss = traced(lambda: torch.log(torch.from_numpy(array)).sum())
     assert birth_of(trace, loss).op == "log"
@@ -470,9 +487,6 @@ def test_while_paused_nothing_is_recorded() -> None:
 
 
 def test_nothing_of_the_users_is_kept_alive() -> None:
-    import gc
-    import weakref
-
     trace = Trace()
     with trace.where, trace:
         kept = torch.ones(1000)
