@@ -104,7 +104,7 @@ whynan.torch.watch:Hooks._optimizers
 """.split()
 
 
-COMPILING = ["whynan.torch.backend:TorchBackend.original_code", "whynan.torch.compiled:unwrapped"]
+COMPILING = ["whynan.torch.backend:TorchBackend.original_code", "whynan.torch.compiled:give_back", "whynan.torch.backend:TorchBackend.compiles"]
 
 # what runs once something was found
 REPLAYING = """

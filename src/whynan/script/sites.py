@@ -34,10 +34,15 @@ class AttemptSite:
 
 
 class SiteTable:
-    """All attempts of one program by the number that stands in the rewritten code, and its code as it was before."""
+    """All attempts of one program by the number that stands in the rewritten code, and its code as it was before.
+
+    `touches_gradients`: some of it mentions `.grad`, and may change what a backward pass has left there in ways that do not show
+    (through `.data`, numpy, or a new tensor).
+    """
 
     def __init__(self) -> None:
         self.namespaces: list[Namespace] = []
+        self.touches_gradients = False
         self._sites: list[AttemptSite] = []
         self._globals_written: dict[str, tuple[str, ...]] = {}
         self._originals: dict[str, dict[tuple[str, int], CodeType]] = {}
@@ -64,7 +69,9 @@ class SiteTable:
 
     def keep_original(self, code: CodeType) -> None:
         """Remember the code of a module as plain Python compiles it."""
-        self._originals[code.co_filename] = {(c.co_qualname, c.co_firstlineno): c for c in nested_codes(code)}
+        codes = nested_codes(code)
+        self._originals[code.co_filename] = {(c.co_qualname, c.co_firstlineno): c for c in codes}
+        self.touches_gradients |= any("grad" in c.co_names for c in codes)
 
     def original_code(self, code: CodeType) -> CodeType | None:
         """What plain Python would have compiled where `code` is, or None for code that was not rewritten.

@@ -60,6 +60,20 @@ def compiling() -> bool:
     return torch.compiler.is_compiling()
 
 
+def set_compiler(callback: Any) -> Any:
+    """What compiles the frames that are entered from here on (None: nothing does); returns what did so far."""
+    return torch._C._dynamo.eval_frame.set_eval_frame(callback)
+
+
+def never_compile(*functions: Any) -> None:
+    """Run these as they are where a compiled function's graph breaks and calls them. (Compiled, they would be told for good that a
+    compiler is running.)"""
+    from torch._dynamo.eval_frame import skip_code
+
+    for function in functions:
+        skip_code(function.__code__)
+
+
 def put_back_versions(tensors: Sequence[torch.Tensor], versions: Sequence[int]) -> None:
     """Undo the version bumps of a write that changed nothing, so that a saved tensor does not count as modified."""
     torch._C._autograd._unsafe_set_version_counter(tuple(tensors), tuple(versions))

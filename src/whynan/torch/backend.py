@@ -109,6 +109,10 @@ class TorchBackend:
         attempts = self.runtime.stack if self.runtime is not None else []
         return attempts if self._closure_level is None else attempts[: self._closure_level]
 
+    def compiles(self) -> None:
+        """The program is about to compile something for the first time."""
+        _compat.never_compile(_compat.compiling, _compat.set_compiler, TorchBackend.engine, TorchBackend._guarded)
+
     def original_code(self, code: CodeType) -> CodeType | None:
         """The user's code as it was before it was rewritten."""
         return self.runtime.sites.original_code(code) if self.runtime is not None else None
@@ -199,6 +203,7 @@ class TorchBackend:
 
     def _guarded(self, doing: str, function: Any, *args: Any) -> None:
         start = time.perf_counter()
+        compiler = _compat.set_compiler(None)
         try:
             with self.replay.trace.pause() if self.replay is not None else _NOTHING:
                 function(*args)
@@ -207,6 +212,7 @@ class TorchBackend:
         except Exception as fault:
             self.give_up(doing, fault)
         finally:
+            _compat.set_compiler(compiler)
             self.spent += time.perf_counter() - start
 
     def _before_backward(self, roots: list[torch.Tensor]) -> None:
@@ -326,7 +332,7 @@ class TorchBackend:
         parameters = character.parameters
         grads = [g for p in parameters if (g := p.grad) is not None]
         known = self._checked
-        unchanged = all(known.get(id(g)) == g._version for g in grads)
+        unchanged = not self.runtime.sites.touches_gradients and all(known.get(id(g)) == g._version for g in grads)
         if not unchanged and not closure and not self._skips_inside(optimizer) and self.gate.suspicious(grads):
             bad = [p for p in parameters if p.grad is not None and not finite(p.grad)]
             if bad:

@@ -103,6 +103,9 @@ def _hooks() -> bool:
             seen.append("engine")
             return original(outputs, *args, **kwargs)
 
+        def compiles(self) -> None:
+            pass
+
         def original_code(self, code):  # type: ignore[no-untyped-def]
             return None
 

@@ -31,6 +31,8 @@ class Watcher(Protocol):
 
     def original_code(self, code: CodeType) -> CodeType | None: ...
 
+    def compiles(self) -> None: ...
+
 
 class Hooks:
     def __init__(self, watcher: Watcher, registry: Registry, scaling: Scaling, loaders: LoaderWatch, guard: Guard = UNGUARDED) -> None:
@@ -63,8 +65,10 @@ class Hooks:
         self._undo.append(lambda: _compat.set_engine(original))
 
     def _optimizers(self) -> None:
-        before = optim.register_optimizer_step_pre_hook(lambda o, args, kwargs: self._watcher.before_step(o, args, kwargs))
-        after = optim.register_optimizer_step_post_hook(lambda o, args, kwargs: self._watcher.after_step(o, args, kwargs))
+        """The hooks of a compiled step are nothing: a compiler reads them as the constant None."""
+        compiling, watcher = torch.compiler.is_compiling, self._watcher
+        before = optim.register_optimizer_step_pre_hook(lambda o, a, k: None if compiling() else watcher.before_step(o, a, k))
+        after = optim.register_optimizer_step_post_hook(lambda o, a, k: None if compiling() else watcher.after_step(o, a, k))
         self._undo += [before.remove, after.remove]
         registry = self._registry
         self._wrap(torch.optim.Optimizer, "_patch_step_function", lambda o: registry.made_optimizer(o))
@@ -75,8 +79,12 @@ class Hooks:
         self._wrap(nn.Module, "register_buffer", lambda module: registry.modules.add(module))
         self._wrap(nn.Module, "__setstate__", lambda module: registry.modules.add(module) if module._buffers else None)
 
+    def _begin_to_compile(self) -> None:
+        _compat.never_compile(_compat.engine())
+        self._watcher.compiles()
+
     def _compile(self) -> None:
-        compile_, original = patched(self._watcher.original_code, self._guard)
+        compile_, original = patched(self._watcher.original_code, self._begin_to_compile, self._guard)
         torch.compile = compile_
         self._undo.append(lambda: setattr(torch, "compile", original))
 
