@@ -68,11 +68,12 @@ class RunRecorder:
         self._keep(lambda store: self._write_incident(store, number, incident, write_artifacts))
 
     def flush(self) -> None:
-        """Write what has gathered."""
-        start = time.monotonic()
+        """Write what has gathered. The pause that follows depends on what writing cost, but for the first time, which makes the folder."""
+        start, opening = time.monotonic(), self._store is None
         self._keep(self._write_gathered)
         now = time.monotonic()
-        self._due = now + min(max(EVERY, (now - start) / SHARE), LONGEST)
+        cost = 0.0 if opening else now - start
+        self._due = now + min(max(EVERY, cost / SHARE), LONGEST)
 
     def finish(self, status: Literal["clean", "incident", "error"], exit_code: int | None, overhead: float, steps: int) -> None:
         """Note how the run ended, close its file and remove old runs. A run without a step leaves no folder."""
