@@ -20,6 +20,9 @@ class NullBackend:
     def leave(self, attempt, error):
         return False
 
+    def loop_left(self):
+        pass
+
     def give_up(self, doing, error):
         self.watching = False
         self.given_up = f"{doing}: {error!r}"

@@ -51,6 +51,12 @@ class Backend:
     def leave(self, attempt: Any, error: BaseException | None) -> bool:
         return attempt is self.found
 
+    def loop_left(self) -> None:
+        pass
+
+    def expect_replay(self) -> None:
+        pass
+
     def begin_replay(self, attempt: Any) -> None:
         self.outcome.first, self.replaying = self.log[id(attempt)], True
         self.outcome.replays += 1

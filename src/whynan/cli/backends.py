@@ -53,23 +53,32 @@ class Watch:
 
             self.recorder.run.backend_version = str(torch.__version__).partition("+")[0]
             backend = TorchBackend(self.recorder, trace_step=self.trace_step)
-            backend.runtime = self.runtime
-            backend.install()
+            backend.install(self.runtime)
             self.backend = self.runtime.backend = backend
         except Exception as error:
             self.recorder.limit(f"the run was not watched: {type(error).__name__}: {error}")
             complain(f"a fault of its own, the run is not watched: {type(error).__name__}: {error}")
 
-    def detach(self) -> None:
-        """Remove the hooks and take over what the backend counted."""
+    def detach(self, in_order: bool) -> None:
+        """Remove the hooks and take over what the backend counted. `in_order`: the exit status is 0."""
         if self.backend is None:
             return
         try:
-            self.backend.close()
+            self.backend.close(in_order)
             for limit in self.backend.limits:
                 self.recorder.limit(limit)
         except Exception as error:
             self.recorder.limit(f"the watch could not be closed: {type(error).__name__}: {error}")
+
+    @property
+    def unwatched(self) -> str | None:
+        """Why not a step was seen, where that is known."""
+        return getattr(self.backend, "unwatched", None)
+
+    @property
+    def together(self) -> bool:
+        """Whether this process trained together with other ranks."""
+        return bool(getattr(self.backend, "together", False))
 
     @property
     def steps(self) -> int:

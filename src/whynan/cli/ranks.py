@@ -9,7 +9,7 @@ from pathlib import Path
 
 LAUNCH = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")
 PATIENCE = 30.0  # seconds
-SLACK = 10.0  # seconds by which the ranks of one launch may start apart
+SLACK = 1.0  # seconds by which clocks may differ; ranks that train together have all started before one of them fails
 
 
 def rank() -> int | None:
@@ -53,9 +53,12 @@ class Claim:
         while self.rank is not None and not self.taken() and time.time() < end:
             time.sleep(0.1)
 
-    def speaks(self, failed: bool, placed: bool = True) -> bool:
+    def speaks(self, failed: bool, placed: bool = True, *, together: bool = True) -> bool:
         """Whether this rank writes the report: the first that fails, and where none did, rank 0. One that found no place lets the
-        others go first: what it got bad may have come from them, by the reduction of gradients."""
+        others go first: what it got bad may have come from them, by the reduction of gradients. Ranks that did not train `together`
+        each speak for themselves."""
+        if not together and LAUNCH[0] not in os.environ:
+            return True
         if failed and not placed:
             self.wait_for_another()
         return self.take() if failed else self.rank is None or (self.rank == 0 and not self.taken())

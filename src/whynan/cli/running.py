@@ -59,11 +59,14 @@ def run(program: Program, options: RunOptions, outputs: list[Output]) -> int:
 def conclude(ending: Ending, watch: Watch, claim: Claim, options: RunOptions, outputs: list[Output]) -> None:
     """Close the watch and the record, then present what was found."""
     recorder = watch.recorder
-    watch.detach()
+    watch.detach(ending.code == 0)
     failed = bool(recorder.incidents)
     status: Status = "incident" if failed else "clean" if ending.kind != "stopped" and ending.code == 0 else "error"
     recorder.finish(status, None if failed else ending.code, watch.overhead, max(watch.steps, recorder.run.steps))
-    if claim.speaks(failed, any(incident.birth is not None for incident in recorder.incidents)):
+    placed = any(incident.birth is not None for incident in recorder.incidents)
+    if watch.unwatched is not None and not options.quiet:
+        complain(watch.unwatched)
+    if claim.speaks(failed, placed, together=watch.together):
         present(recorder, outputs, quiet=options.quiet)
 
 

@@ -32,13 +32,20 @@ class Attempt(Protocol):
 class StepBackend(Protocol):
     """What the script runner asks of a framework around an attempt."""
 
-    watching: bool
+    @property
+    def watching(self) -> bool: ...
 
     def enter(self, attempt: Any) -> Any:
         """Note what a replay needs (random state, sequence number); the result is kept as `attempt.noted`."""
 
     def leave(self, attempt: Any, error: BaseException | None) -> bool:
         """Tell whether this attempt is to be run again now."""
+
+    def loop_left(self) -> None:
+        """The user's code leaves a loop by `break` or `return`."""
+
+    def expect_replay(self) -> None:
+        """A body is about to run again: keep what is known, while files can still be written."""
 
     def begin_replay(self, attempt: Any) -> None:
         """Put the framework's state back as it was on entry and start to record."""
@@ -63,4 +70,11 @@ class Recorder(Protocol):
 
     def step(self, step: int, loss: float, grad_norm: float, update_ratio: float, lr: float) -> None: ...
 
-    def incident(self, incident: Incident, write_artifacts: Any) -> None: ...
+    def expected(self, incident: Incident) -> None:
+        """What is known of an incident before its step is run again."""
+
+    def incident(self, incident: Incident, write_artifacts: Any) -> None:
+        """The whole of it, in place of what was expected."""
+
+    def withdraw(self) -> None:
+        """What was expected turned out to be none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whynan.core.catalogue import Catalogue, Cause, Verdict
+from whynan.core.catalogue import Catalogue, Cause, Entry, Verdict
 from whynan.core.incident import Diagnosis
 from whynan.core.session import Birth, Session
 
@@ -13,10 +13,19 @@ MOST = 6
 
 def explain(birth: Birth, session: Session, catalogue: Catalogue) -> tuple[Diagnosis, ...]:
     """The diagnoses, the likeliest first; empty where no cause of the catalogue fits."""
-    asked = ((entry.cause, entry.probe(birth, session)) for entry in catalogue)
+    asked = ((entry.cause, _verdict(entry, birth, session)) for entry in catalogue)
     found = [(cause, verdict) for cause, verdict in asked if verdict is not None and verdict.confidence >= LEAST]
     found.sort(key=_rank)
     return tuple(_diagnosis(cause, verdict, birth) for cause, verdict in found[:MOST])
+
+
+def _verdict(entry: Entry, birth: Birth, session: Session) -> Verdict | None:
+    """A probe that fails costs its own cause, not the report."""
+    try:
+        return entry.probe(birth, session)
+    except Exception as fault:
+        session.faults.append(f"the cause {entry.cause.name} could not be tried: {type(fault).__name__}: {fault}")
+        return None
 
 
 def _rank(found: tuple[Cause, Verdict]) -> tuple[bool, float, str]:

@@ -44,7 +44,7 @@ class Session:
 
     `seeds` are what went bad; `operations` the traced step in order (empty where the replay was impossible). `parameters` names the
     gradients or parameters that became non-finite, `dataset_indices` the indices of the batch's rows in the
-    dataset. `made` tells where a parameter was created or last initialised.
+    dataset. `made` tells where a parameter was created or last initialised. `faults`: probes of the catalogue that failed.
     """
 
     step: int
@@ -63,6 +63,7 @@ class Session:
     scale: float | None = None
     kind: Kind | None = None
     made: dict[str, Site] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

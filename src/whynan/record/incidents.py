@@ -19,7 +19,7 @@ def create(run: Path, number: int, write_artifacts: Callable[[Path], None] | Non
     The backend's part may fail without the rest: a report without `repro.py` is worth keeping.
     """
     folder = folder_of(run, number)
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)  # what was expected may have made it
     if write_artifacts is None:
         return None
     try:

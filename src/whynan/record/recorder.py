@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
+from whynan.core.faults import is_ours
 from whynan.core.incident import Incident, Run
 from whynan.record import folders, incidents
 from whynan.record.store import StepRow, Store, WarningRow
@@ -43,6 +45,7 @@ class RunRecorder:
         self._unsaved_warnings: list[WarningRow] = []
         self._store: Store | None = None
         self._closed = False
+        self._expecting = False
         self._due = 0.0
         self._lock = threading.RLock()
         self._pid = os.getpid()
@@ -60,7 +63,23 @@ class RunRecorder:
         if text not in self.run.limits:
             self.run.limits.append(text)
 
+    def expected(self, incident: Incident) -> None:
+        self._note(incident, None)
+        self._expecting = True
+
     def incident(self, incident: Incident, write_artifacts: Callable[[Path], None] | None) -> None:
+        if self._expecting:
+            self.incidents.pop()
+            self._expecting = False
+        self._note(incident, write_artifacts)
+
+    def withdraw(self) -> None:
+        self.incidents.pop()
+        self._expecting = False
+        self.run.status = "running"
+        self._keep(lambda store: store.remove_incident(len(self.incidents) + 1, self._describe.encode_run(self.run)))
+
+    def _note(self, incident: Incident, write_artifacts: Callable[[Path], None] | None) -> None:
         self.incidents.append(incident)
         self.run.status, self.run.steps = "incident", max(self.run.steps, incident.session.step + 1)
         number = len(self.incidents)
@@ -93,6 +112,8 @@ class RunRecorder:
                 if store := self._opened():
                     write(store)
             except Exception as error:
+                if not is_ours(error):
+                    raise
                 self._give_up(str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}")
 
     def _opened(self) -> Store | None:
@@ -100,8 +121,16 @@ class RunRecorder:
             self._steps.clear()
         elif self._store is None:
             self.folder = folders.create(self.output, self.run.rank)
-            self._store = Store(self.folder, self._describe.encode_run(self.run))
+            self._store = self._made(self.folder)
         return self._store
+
+    def _made(self, folder: Path) -> Store:
+        """An empty folder helps nobody."""
+        try:
+            return Store(folder, self._describe.encode_run(self.run))
+        except Exception:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
     def _write_gathered(self, store: Store) -> None:
         steps, self._steps = self._steps, []

@@ -67,7 +67,12 @@ class Store:
 
     def add_incident(self, number: int, document: str, run: str) -> None:
         with self.transaction():
-            self.connection.execute("INSERT INTO incident (number, document) VALUES (?, ?)", (number, document))
+            self.connection.execute("INSERT OR REPLACE INTO incident (number, document) VALUES (?, ?)", (number, document))
+            self.connection.execute("UPDATE run SET document = ?", (run,))
+
+    def remove_incident(self, number: int, run: str) -> None:
+        with self.transaction():
+            self.connection.execute("DELETE FROM incident WHERE number = ?", (number,))
             self.connection.execute("UPDATE run SET document = ?", (run,))
 
     def end(self, run: str) -> None:

@@ -10,13 +10,15 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
 from whynan.core.backend import Passing, StepBackend, Stopped
+from whynan.core.faults import is_ours
 from whynan.script import random_states
 from whynan.script.capture import Captured, capture
+from whynan.script.deadline import Deadline
 from whynan.script.diversion import Diversion
 from whynan.script.hooks import Again, PlainAttempt
 from whynan.script.journal import Journal
@@ -27,18 +29,26 @@ FIRST, RUNNING, AGAIN, DONE = range(4)
 
 
 class Attempt:
-    """One run of one body. As an iterator it yields itself once, and once more if the body is to be run again."""
+    """One run of one body. As an iterator it yields itself once, and once more if the body is to be run again.
 
-    __slots__ = ("captured", "live", "noted", "position", "random", "replaying", "runtime", "silence", "site", "site_id", "state")
+    `leaving`: it is about to end by `break` or `return`, which leaves the loop.
+    """
+
+    __slots__ = (
+        "captured", "deadline", "leaving", "live", "noted", "position", "random", "replaying", "runtime", "silence", "site", "site_id",
+        "started", "state",
+    )  # fmt: skip
 
     def __init__(self, runtime: Runtime, site_id: int, live: dict[str, Any]) -> None:
         self.runtime, self.site_id, self.site, self.live = runtime, site_id, runtime.sites[site_id], live
-        self.state, self.replaying = FIRST, False
+        self.state, self.replaying, self.leaving = FIRST, False, False
         self.noted: Any = None
         self.position = 0
+        self.started = 0.0
         self.random: Any = None
         self.captured: Captured | None = None
         self.silence: Silence | None = None
+        self.deadline: Deadline | None = None
 
     @property
     def names(self) -> dict[str, Any]:
@@ -105,8 +115,8 @@ class Runtime:
         if self.backend.watching:
             try:
                 return Attempt(self, site_id, live)
-            except Exception as fault:
-                self.backend.give_up("beginning a step", fault)
+            except Exception as error:
+                self._fault("beginning a step", error)
         return PlainAttempt()
 
     def next(self, iterator: Any) -> Any:
@@ -122,10 +132,15 @@ class Runtime:
         """What stands in for `thing` while it is journalled; none of these calls runs the user's code."""
         try:
             return note(thing)
-        except Exception as fault:
-            if self.backend.watching:
-                self.backend.give_up("journalling what an iterator gives", fault)
+        except Exception as error:
+            self._fault("journalling what an iterator gives", error)
             return thing
+
+    def _fault(self, doing: str, error: Exception) -> None:
+        if not is_ours(error):
+            raise error
+        if self.backend.watching:
+            self.backend.give_up(doing, error)
 
     def passing(self) -> None:
         """The first statement of the user's handlers that catch everything: what is ours goes on its way."""
@@ -133,8 +148,18 @@ class Runtime:
         if isinstance(error, Passing):
             raise error
 
+    def leaving(self) -> None:
+        """The statement before a `break` or `return` that leaves a loop whose body is an attempt."""
+        stack = self.stack
+        if stack and self.backend.watching:
+            stack[-1].leaving = True
+            try:
+                self.backend.loop_left()
+            except Exception as error:
+                self._fault("leaving a loop", error)
+
     def enter(self, attempt: Attempt) -> None:
-        start = time.perf_counter()
+        start = attempt.started = time.perf_counter()
         try:
             self.stack.append(attempt)
             attempt.position = self.journal.mark()
@@ -142,7 +167,7 @@ class Runtime:
             attempt.captured = capture(attempt.site, attempt.live)
             attempt.noted = self.backend.enter(attempt)
         except Exception as error:
-            self.backend.give_up("entering a step", error)
+            self._fault("entering a step", error)
         self.spent += time.perf_counter() - start
 
     def leave(self, attempt: Attempt, error: BaseException | None) -> bool:
@@ -156,13 +181,13 @@ class Runtime:
             if not again:
                 self.journal.release(attempt.position)
         except Exception as fault:
-            self.backend.give_up("leaving a step", fault)
+            self._fault("leaving a step", fault)
         if not again:
             attempt.captured = None
         self.spent += time.perf_counter() - start
         return again
 
-    def forget_before(self, attempt: Attempt, others: list[Attempt]) -> None:
+    def forget_before(self, attempt: Attempt, others: Iterable[Attempt]) -> None:
         """No attempt that began earlier will be run again: what iterators gave before it may go, and so may what `others` captured, which
         would keep the values of their last run alive."""
         self.journal.forget(attempt.position)
@@ -171,6 +196,7 @@ class Runtime:
 
     def begin_replay(self, attempt: Attempt) -> None:
         try:
+            self.backend.expect_replay()
             self._put_back(attempt)
             self.backend.begin_replay(attempt)
         except Exception as fault:
@@ -179,15 +205,16 @@ class Runtime:
     def end_replay(self, attempt: Attempt, error: BaseException | None) -> None:
         try:
             self.backend.close_trace()
-            self._end_silence(attempt)
+            overdue = self._end_silence(attempt)
             while self.stack and self.stack.pop() is not attempt:
                 pass
             reasons = [*(attempt.captured.reasons if attempt.captured else ()), *self.journal.reasons]
-            self.backend.end_replay(attempt, error, reasons)
+            self.backend.end_replay(attempt, None if overdue else error, [*overdue, *reasons])
         except Exception as fault:
             self._abandon(attempt, fault)
 
     def _put_back(self, attempt: Attempt) -> None:
+        attempt.deadline = Deadline(time.perf_counter() - attempt.started)
         if attempt.captured is not None:
             attempt.captured.restore()
         random_states.put(attempt.random)
@@ -196,7 +223,11 @@ class Runtime:
         attempt.silence = Silence()
         attempt.silence.__enter__()
 
-    def _end_silence(self, attempt: Attempt) -> None:
+    def _end_silence(self, attempt: Attempt) -> list[str]:
+        """-> why the replay was broken off, if it was."""
+        deadline, attempt.deadline = attempt.deadline, None
+        if deadline is not None:
+            deadline.cancel()
         silence, attempt.silence = attempt.silence, None
         try:
             if silence is not None:
@@ -205,6 +236,7 @@ class Runtime:
             if silence is not None:
                 silence.restore()
             self.journal.live()
+        return [f"run again, the step had not ended after {deadline.seconds:.0f} s"] if deadline is not None and deadline.passed else []
 
     def _abandon(self, attempt: Attempt, fault: Exception) -> None:
         """A fault of ours while a step is run again: the incident stands without a place; if not even that can be told, the run stops."""

@@ -29,7 +29,7 @@ class Hooks:
     def __init__(self, runtime: Any) -> None:
         self.here = threading.local()
         self.globals = builtins.globals
-        self.attempts, self.passing = runtime.attempts, runtime.passing
+        self.attempts, self.passing, self.leaving = runtime.attempts, runtime.passing, runtime.leaving
         self.next, self.iterate, self.record = runtime.next, runtime.iterate, runtime.record
 
     def __reduce__(self) -> Any:
@@ -60,6 +60,8 @@ class PlainRuntime:
 
     def passing(self) -> None:
         pass
+
+    leaving = passing
 
     def _unchanged(self, thing: Any) -> Any:
         return thing

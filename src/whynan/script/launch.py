@@ -17,6 +17,7 @@ from whynan.script.hooks import NAME, Hooks
 from whynan.script.importer import RewritingFinder
 from whynan.script.program import Program, UsageError
 from whynan.script.scan import Reach, package_of
+from whynan.script.shadowed import set_aside
 from whynan.script.sites import SiteTable
 
 __all__ = ["Ending", "Program", "UsageError", "launch"]
@@ -34,9 +35,10 @@ def launch(program: Program, prepare: Callable[[SiteTable], Any], limit: Callabl
     main = _main_module()
     hooks = Hooks(prepare(table))
     begin = _script if program.kind == "script" else _module
-    start = begin(program, main, RewritingFinder(Reach(), table, hooks, limit), hooks)
-    ending = ending_of(_started(start))
-    wait_for_threads()
+    with set_aside(program.folder):
+        start = begin(program, main, RewritingFinder(Reach(), table, hooks, limit), hooks)
+        ending = ending_of(_started(start))
+        wait_for_threads()
     return ending
 
 

@@ -26,7 +26,7 @@ class Rewriter(ast.NodeTransformer):
 
     While a function is visited, the last of `_scopes` and of `_watched` is its own; `_watched` tells whether what it takes from
     iterators and queues is recorded. `_height` is the number of attempts inside each other in what was visited of the current
-    block.
+    block. `_loops`: of each loop of the current function around what is visited, whether its body is an attempt.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Rewriter(ast.NodeTransformer):
         self._scopes = [Scope.of_module(tree, self._names.bound, set(self._names.globals_written))]
         self._watched = [True]
         self._height = 0
+        self._loops: list[bool] = []
 
     def rewrite(self, tree: ast.Module) -> None:
         self.generic_visit(tree)
@@ -65,9 +66,9 @@ class Rewriter(ast.NodeTransformer):
         reaches, outer = self._reaches(node.body), self._height
         self._scopes.append(Scope.of(node, self._qualname(node.name)))
         self._watched.append(reaches or (self._traced is not None and node.name not in self._traced))
-        self._height = 0
+        self._height, loops, self._loops = 0, self._loops, []
         self._function_body(node, reaches)
-        self._height = outer
+        self._height, self._loops = outer, loops
         self._watched.pop()
         self._scopes.pop()
         return node
@@ -109,7 +110,9 @@ class Rewriter(ast.NodeTransformer):
         may_be = self._scopes[-1].kind != "class" and self._reaches(node.body) and not scopes.suspends(node.body)
         site = self._site(node, node.body, "loop", target) if may_be else None
         outer, self._height = self._height, 0
+        self._loops.append(site is not None)
         self.generic_visit(node)
+        self._loops.pop()
         if site is not None and self._height < self._nested:
             node.body = as_loop_body(self._wrapped(site, node.body, target, set()), node.body[0])
         self._height = max(outer, self._height)
@@ -148,6 +151,16 @@ class Rewriter(ast.NodeTransformer):
 
     def _reaches(self, body: list[ast.stmt]) -> bool:
         return not self._reaching.isdisjoint(references(body))
+
+    def visit_Break(self, node: ast.Break) -> ast.AST | list[ast.stmt]:
+        return self._leaving(node) if self._loops and self._loops[-1] else node
+
+    def visit_Return(self, node: ast.Return) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        return self._leaving(node) if any(self._loops) else node
+
+    def _leaving(self, node: ast.stmt) -> list[ast.stmt]:
+        return [place(ast.Expr(hook("leaving")), node), node]
 
     # ---- what can't be rewound, and what catches everything ----
 

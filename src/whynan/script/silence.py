@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import gc
 import io
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
@@ -23,12 +25,14 @@ class Silence:
     """A context manager. `keep`: descriptors that stay as they are.
 
     Standard output and error, and every descriptor that is open for writing only, lead to the null device inside; those open for
-    reading too (databases, sockets) are left alone. Text in Python's buffers is flushed on both sides: what was printed before
-    arrives, what was printed inside does not.
+    reading too (databases, sockets) are left alone. Standard input is empty. Text in Python's buffers is flushed on both sides: what
+    was printed before arrives, what was printed inside does not. Functions that open or change files, or end the process, are
+    replaced for the thread that entered; descriptors are the whole process's.
     """
 
     def __init__(self, keep: Iterable[int] = ()) -> None:
         self._keep = frozenset(keep)
+        self._thread, self._process = threading.get_ident(), os.getpid()
         self._undo: list[Callable[[], object]] = []
 
     def __enter__(self) -> Silence:
@@ -59,6 +63,10 @@ class Silence:
         for descriptor in silenced:
             with contextlib.suppress(OSError):  # one of 1 and 2 may be closed
                 self._redirect(descriptor, null)
+        with contextlib.suppress(OSError):
+            empty = os.open(os.devnull, os.O_RDONLY)
+            self._undo.append(lambda: os.close(empty))
+            self._redirect(0, empty)
 
     def _redirect(self, descriptor: int, null: int) -> None:
         inheritable = os.get_inheritable(descriptor)
@@ -84,12 +92,20 @@ class Silence:
             self._replace(os, name, _nothing)
         for name in CHANGING_TREES.split():
             self._replace(shutil, name, _nothing)
+        self._replace(os, "_exit", _leave)
 
     def _replace(self, owner: Any, name: str, function: Any) -> None:
         original = getattr(owner, name, None)
-        if original is not None:
-            setattr(owner, name, function)
-            self._undo.append(lambda: setattr(owner, name, original))
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def instead(*args: Any, **kwargs: Any) -> Any:
+            inside = threading.get_ident() == self._thread and os.getpid() == self._process
+            return (function if inside else original)(*args, **kwargs)
+
+        setattr(owner, name, instead)
+        self._undo.append(lambda: setattr(owner, name, original))
 
 
 def _write_only() -> set[int]:
@@ -134,3 +150,8 @@ def _low_open_nowhere(low: Callable[..., int]) -> Callable[..., int]:
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
     """Stands for what would change the disk."""
+
+
+def _leave(status: int) -> None:
+    """Stands for `os._exit`: the second run of a body ends, the process does not."""
+    raise SystemExit(status)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Literal
 
+FINITE_CHECKS = frozenset({"isfinite", "isnan", "isinf", "nan_to_num", "nan_to_num_"})
 Namespace = tuple[dict[str, Any], tuple[str, ...]]
 
 
@@ -37,12 +38,13 @@ class SiteTable:
     """All attempts of one program by the number that stands in the rewritten code, and its code as it was before.
 
     `touches_gradients`: some of it mentions `.grad`, and may change what a backward pass has left there in ways that do not show
-    (through `.data`, numpy, or a new tensor).
+    (through `.data`, numpy, or a new tensor). `checks_finite`: some of it looks for values that are not finite.
     """
 
     def __init__(self) -> None:
         self.namespaces: list[Namespace] = []
         self.touches_gradients = False
+        self.checks_finite = False
         self._sites: list[AttemptSite] = []
         self._globals_written: dict[str, tuple[str, ...]] = {}
         self._originals: dict[str, dict[tuple[str, int], CodeType]] = {}
@@ -72,6 +74,7 @@ class SiteTable:
         codes = nested_codes(code)
         self._originals[code.co_filename] = {(c.co_qualname, c.co_firstlineno): c for c in codes}
         self.touches_gradients |= any("grad" in c.co_names for c in codes)
+        self.checks_finite |= any(not FINITE_CHECKS.isdisjoint(c.co_names) for c in codes)
 
     def original_code(self, code: CodeType) -> CodeType | None:
         """What plain Python would have compiled where `code` is, or None for code that was not rewritten.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -54,6 +55,18 @@ def eager() -> Iterator[None]:
         return
     with torch.compiler.set_stance("force_eager"):
         yield
+
+
+@contextlib.contextmanager
+def saving_nowhere() -> Iterator[None]:
+    """`torch.save` to a path, which writes below Python's files, writes into memory inside."""
+    serialization: Any = torch.serialization
+    open_writer = serialization._open_zipfile_writer
+    serialization._open_zipfile_writer = lambda _target: open_writer(io.BytesIO())
+    try:
+        yield
+    finally:
+        serialization._open_zipfile_writer = open_writer
 
 
 def compiling() -> bool:

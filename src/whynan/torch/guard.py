@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from whynan.core.faults import is_ours
+
 
 class Guard:
     """Calls what may fail; a failure is told to `give_up` and gives None."""
@@ -16,6 +18,8 @@ class Guard:
         try:
             return function(*args)
         except Exception as fault:
+            if not is_ours(fault):
+                raise
             self._give_up(doing, fault)
             return None
 

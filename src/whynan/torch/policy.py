@@ -20,7 +20,7 @@ ORDINARY = 1e12  # magnitude of a loss that gives no gradients near the limits o
 @dataclass(slots=True)
 class Policy:
     """`overwrites`: after an optimizer's step the same attempt ran another backward, so its first parameters are needed for a replay;
-    `fresh_leaves`: its graphs end in leaves that no optimizer holds."""
+    `fresh_leaves`: its graphs end in leaves that no optimizer holds; `updates`: an optimizer has stepped inside it."""
 
     runs: int = 0
     chosen: int = 0
@@ -28,6 +28,7 @@ class Policy:
     buffers: TensorCopy = field(default_factory=TensorCopy)
     handwork: Handwork = field(default_factory=Handwork)
     fresh_leaves: bool = False
+    updates: bool = False
 
     @property
     def settled(self) -> bool:
@@ -36,6 +37,10 @@ class Policy:
     @property
     def may_be_chosen(self) -> bool:
         return self.chosen > 0 or self.runs < LEARNING_RUNS
+
+    @property
+    def may_be_replayed(self) -> bool:
+        return self.chosen > 0 or self.updates
 
     def backward(self, noted: Noted) -> None:
         self.handwork.before_backward()

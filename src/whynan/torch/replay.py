@@ -36,6 +36,7 @@ class Replay:
         self._introduce(batch, carried)
         self._stack.enter_context(_compat.eager())
         self._stack.enter_context(quiet_distributed())
+        self._stack.enter_context(_compat.saving_nowhere())
         self._stack.enter_context(self.trace.where)
         self._stack.enter_context(self.trace)
 

@@ -63,6 +63,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._given: set[int] = set()
         self.fault: Exception | None = None
         self.paused = False
+        self.done = False
 
     def know(self, tensor: torch.Tensor, source: Source, *, from_batch: bool = False) -> None:
         """Say what an outside tensor is before the trace meets it."""
@@ -89,7 +90,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if self.paused:
+        if self.paused or self.done:
             return func(*args, **kwargs)
         before = self._guarded(self._before, func, args, kwargs)
         try:

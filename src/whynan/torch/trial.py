@@ -16,7 +16,7 @@ from whynan.torch.incidents import Found
 LIMIT = 30.0  # seconds until the child is given up
 
 
-def overflows_at_scale_one(backend: Any, found: Found) -> bool:
+def overflows_at_scale_one(state: Any, found: Found) -> bool:
     """Run the step again in a forked child with a loss scale of 1. Without an answer (no fork beside an accelerator, too slow) the
     scale is taken for the culprit: the scaler goes on lowering it, and skips in a row are counted."""
     if torch.cuda.is_initialized() or not hasattr(os, "fork"):  # type: ignore[no-untyped-call]
@@ -31,7 +31,7 @@ def overflows_at_scale_one(backend: Any, found: Found) -> bool:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(int(LIMIT))  # whatever the user's code does with the Hit, this process ends
         torch.set_num_threads(1)
-        backend.trial, backend.found = writer, found
+        state.trial, state.found = writer, found
         raise Hit("gradient")
     os.close(writer)
     try:

@@ -15,6 +15,7 @@ from torch import nn
 from torch.optim import optimizer as optim
 
 from whynan.torch import _compat
+from whynan.torch.children import Children
 from whynan.torch.compiled import patched
 from whynan.torch.guard import UNGUARDED, Guard
 from whynan.torch.loader import LoaderWatch
@@ -38,6 +39,7 @@ class Hooks:
     def __init__(self, watcher: Watcher, registry: Registry, scaling: Scaling, loaders: LoaderWatch, guard: Guard = UNGUARDED) -> None:
         self._watcher, self._registry, self._scaling, self._loaders = watcher, registry, scaling, loaders
         self._guard = guard
+        self.children = Children(guard)
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -48,7 +50,8 @@ class Hooks:
         self._registry.origins.install()
         self._scaling.install()
         self._loaders.install()
-        self._undo += [self._scaling.uninstall, self._loaders.uninstall, self._registry.origins.uninstall]
+        self.children.install()
+        self._undo += [self.children.uninstall, self._scaling.uninstall, self._loaders.uninstall, self._registry.origins.uninstall]
 
     def uninstall(self) -> None:
         while self._undo:

@@ -1,0 +1,176 @@
+"""Every backward: is the loss finite before it, are the gradients after it, and to which step does it belong?"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from typing import Any
+
+import torch
+
+from whynan.core.places import user_frame
+from whynan.torch import _compat
+from whynan.torch.choice import choose
+from whynan.torch.gate import all_finite, finite
+from whynan.torch.hits import Hits
+from whynan.torch.incidents import Found
+from whynan.torch.live_trace import LiveTrace
+from whynan.torch.replay import tensors_in
+from whynan.torch.run_state import RunState
+from whynan.torch.scaling import SKIPS
+from whynan.torch.trial import overflows_at_scale_one
+
+SETTLED = 3  # backwards of a place after which the attempts around it that none has chosen are taken for mere loops
+
+
+class BackwardWatch:
+    """`checked`: the versions of the gradients that the last check found finite, by their ids."""
+
+    def __init__(self, state: RunState, hits: Hits, live: LiveTrace) -> None:
+        self._state, self._hits, self._live = state, hits, live
+        self.checked: dict[int, int] = {}
+        self._depth = 0
+
+    def engine(self, original: Any, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Stands for the function through which every backward reaches the autograd engine."""
+        state = self._state
+        if not (state.watching or state.replay) or self._depth or _compat.compiling() or not state.here:
+            return original(outputs, *args, **kwargs)
+        roots = [o for o in outputs if isinstance(o, torch.Tensor)]
+        state.guarded("checking a loss", self._before, roots)
+        self._depth += 1
+        if state.replay is not None:
+            state.replay.trace.where.engine_frames.append(user_frame(sys._getframe(1)))
+        try:
+            results = original(outputs, *args, **kwargs)
+        finally:
+            self._depth -= 1
+            if state.replay is not None and state.replay.trace.where.engine_frames:
+                state.replay.trace.where.engine_frames.pop()
+        if kwargs.get("accumulate_grad"):
+            state.guarded("checking gradients", self._accumulated, roots)
+        else:
+            state.guarded("checking gradients", self._given, roots, results, args[3] if len(args) > 3 else ())
+        return results
+
+    # ---- before ----
+
+    def _before(self, roots: list[torch.Tensor]) -> None:
+        state = self._state
+        if state.finish is not None:
+            raise state.finish
+        single = len(roots) == 1 and roots[0].numel() == 1 and roots[0].is_floating_point()
+        loss = float(roots[0].detach()) if single else math.nan
+        bad = [r for r in roots if not finite(r)] if not single else [] if math.isfinite(loss) else roots
+        if bad and not state.scaling.is_scaled(bad):
+            losses = [state.scaling.unscaled(r) for r in bad]
+            self._hits.harm("loss", bad, roots, values=[v if v is not None else r for v, r in zip(losses, bad, strict=True)])
+        if state.replaying:
+            return
+        self._count(roots)
+        if single:
+            unscaled = state.scaling.unscaled(roots[0])
+            state.trend.loss = loss if unscaled is None else float(unscaled)
+
+    def _count(self, roots: list[torch.Tensor]) -> None:
+        state = self._state
+        chosen = state.counter.count(state.stack, roots)
+        self._live.step_counted()
+        if state.counter.done == 1:
+            state.meet_others()
+        if chosen is None:
+            return
+        policy = state.policies.of(chosen)
+        policy.backward(chosen.noted)
+        state.runtime.forget_before(chosen, self._mere_loops(chosen) if policy.chosen > SETTLED else ())
+
+    def _mere_loops(self, chosen: Any) -> list[Any]:
+        """The attempts around `chosen` that will not be run again. (A script that looks for bad gradients itself may do so in the loop
+        around the function that computes them.)"""
+        state = self._state
+        outer = list(itertools.takewhile(lambda a: a is not chosen, state.runtime.stack))
+        if state.runtime.sites.checks_finite and chosen.site.kind == "function":
+            loop = next((a for a in reversed(outer) if a.site.kind == "loop"), None)
+            outer = [a for a in outer if a is not loop]
+        return [a for a in outer if not state.policies.of(a).may_be_replayed]
+
+    # ---- after ----
+
+    def _accumulated(self, roots: list[torch.Tensor]) -> None:
+        """After a backward that wrote into `.grad`."""
+        state = self._state
+        self._learn_leaves(roots)
+        leaves = state.registry.leaves()
+        grads = [g for p in leaves if (g := p.grad) is not None]
+        if grads and state.gate.suspicious(grads):
+            bad = [p for p in leaves if p.grad is not None and not finite(p.grad)]
+            self._report(roots, bad, [p.grad for p in bad])
+        self.checked = versions_of(grads) if self._hits.pending is None else {}
+        self._check_buffers(roots)
+        self._note_handwork([p for p in leaves if p.grad is not None])
+
+    def _given(self, roots: list[torch.Tensor], results: Any, inputs: Any) -> None:
+        """After `autograd.grad`, which gives the gradients of `inputs` as `results`."""
+        grads = [r for r in results or () if isinstance(r, torch.Tensor)]
+        if grads and self._state.gate.suspicious(grads):
+            pairs = [(i, r) for i, r in zip(inputs, results, strict=False) if isinstance(r, torch.Tensor) and not finite(r)]
+            pairs = [(i, r) for i, r in pairs if not self._is_probe(i)]
+            self._report(roots, [i for i, _ in pairs], [r for _, r in pairs])
+        self._note_handwork(self._state.registry.note_leaves([i for i in inputs if isinstance(i, torch.Tensor)]))
+
+    def _report(self, roots: list[torch.Tensor], bad: list[torch.Tensor], values: list[Any]) -> None:
+        if bad and not self._belongs_to_scale(roots, bad):
+            self._hits.harm("gradient", bad, roots, values=values)
+
+    def _is_probe(self, tensor: torch.Tensor) -> bool:
+        """A gradient taken of an input (saliency, adversarial noise): if it matters it comes back in a loss or in a `.grad`."""
+        if not tensor.is_leaf or isinstance(tensor, torch.nn.Parameter) or self._state.registry.owns(tensor):
+            return False
+        chosen = self._state.counter.last
+        return chosen is not None and any(tensor.shape == given.shape for given in tensors_in(chosen.batch))
+
+    def _learn_leaves(self, roots: list[torch.Tensor]) -> None:
+        """Leaves without an optimizer are looked for in a place's first steps, and always where there were some."""
+        chosen = self._state.counter.last
+        policy = self._state.policies.of(chosen) if chosen is not None else None
+        if policy is None or not policy.settled or policy.fresh_leaves:
+            found = self._state.registry.learn_leaves(roots)
+            if policy is not None and found:
+                policy.fresh_leaves = True
+
+    def _note_handwork(self, leaves: list[torch.Tensor]) -> None:
+        """Copy what an update that is no optimizer's step may overwrite, while it is still as the forward saw it."""
+        state, chosen = self._state, self._state.counter.last
+        if chosen is None or chosen.noted is None or state.replaying:
+            return
+        if state.policies.of(chosen).handwork.after_backward(leaves, chosen.noted):
+            text = "updates without an optimizer's step: a copy of their parameters is kept for a replay"
+            state.policies.say_once(state.limits, text)
+
+    def _check_buffers(self, roots: list[torch.Tensor]) -> None:
+        registry = self._state.registry
+        known = registry.buffers() if registry.modules else []
+        bad = [buffer for _, _, buffer in known if not finite(buffer)] if not all_finite(b for _, _, b in known) else []
+        if bad:
+            self._hits.harm("buffer", bad, roots)
+
+    def _belongs_to_scale(self, roots: list[torch.Tensor], bad: list[torch.Tensor]) -> bool:
+        """Whether a scale of 1 gives finite gradients: then the scaler will skip the step and lower the scale, as it should."""
+        state = self._state
+        if state.replay is not None or not state.scaling.is_scaled(roots):
+            return False
+        if state.scaling.tried:
+            return True
+        state.scaling.tried = True
+        if state.scaling.skipped >= SKIPS:
+            return False
+        chosen = choose(state.stack, roots)
+        if chosen is None:
+            return True
+        return not overflows_at_scale_one(state, Found("gradient", bad, state.counter.done, chosen, None, None, True))
+
+
+def versions_of(tensors: list[torch.Tensor]) -> dict[int, int]:
+    """By the tensor's id; the same id with the same version is the same content, as long as the gradient lives."""
+    return {id(t): t._version for t in tensors}

@@ -1,0 +1,156 @@
+"""From a bad value to the attempt that is run again: `Hit` on the first way, `Replayed` on the second."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from whynan.core.backend import Hit, Replayed
+from whynan.core.session import NotReproduced, What
+from whynan.torch.choice import choose
+from whynan.torch.conclusion import Conclusion
+from whynan.torch.evidence import may_be_non_finite
+from whynan.torch.gate import finite
+from whynan.torch.incidents import Found, scopes, user_site
+from whynan.torch.names import variables
+from whynan.torch.run_state import RunState
+
+SKIPS = 20  # steps in a row whose update the script leaves out that count as an incident
+
+
+class Hits:
+    """`pending`: what a script that checks for itself has not used yet. Its `attempt` is then the one in which it may be used; the backward
+    was `_chosen`'s, and `_spread` tells whether its gradients were bad too."""
+
+    def __init__(self, state: RunState, conclusion: Conclusion) -> None:
+        self._state, self._conclusion = state, conclusion
+        self.pending: Found | None = None
+        self._chosen: Any = None
+        self._spread = False
+        self._skipped = 0
+        self._left_out: Found | None = None
+        self._given_up: Found | None = None
+
+    def harm(self, what: What, tensors: list[torch.Tensor], roots: list[torch.Tensor], values: list[Any] | None = None) -> None:
+        """`tensors` are not finite (for a gradient: the leaves whose gradients, `values`, are not)."""
+        values = values if values is not None else list(tensors)
+        state = self._state
+        if state.replaying:
+            self.again(what, values)
+            return
+        found = self.pending or self._found(what, tensors, roots, values)
+        if state.replay is not None:
+            self._conclusion.finish_live(found, values)
+        holder = self._holder(found.attempt) if what in ("loss", "gradient") and self._may_be_skipped() else None
+        if holder is None:
+            self._hit(found)
+        elif self.pending is None:
+            self._chosen, self._spread = found.attempt, False
+        self._spread |= what == "gradient"
+        found.attempt, self.pending = holder, found
+
+    def again(self, what: What, values: list[Any]) -> None:
+        """Something is not finite in the replay: it counts if it is what was found."""
+        found, replay = self._state.found, self._state.replay
+        if found is None or replay is None or found.what != what:
+            return
+        replay.again = replay.again or values
+        replay.trace.done = True
+        raise Replayed(what)
+
+    def by_exception(self, attempt: Any, error: Exception) -> bool:
+        """An exception because of a non-finite value: the step that it ended is run again."""
+        state = self._state
+        if state.replaying or not state.policies.replayed_for_exception(attempt, state.stack):
+            return False
+        if not may_be_non_finite(error, error.__traceback__):
+            return False
+        step = attempt.noted.steps_before if attempt.noted is not None else state.counter.done
+        return self._at_end(Found("exception", [], step, attempt, user_site(), error))
+
+    def written_by_hand(self, attempt: Any, bad: list[torch.Tensor]) -> bool:
+        """Parameters that were updated without an optimizer are not finite at the end of the attempt."""
+        return self._at_end(Found("parameter", bad, attempt.noted.steps_before, attempt, user_site()))
+
+    def _found(self, what: What, tensors: list[torch.Tensor], roots: list[torch.Tensor], values: list[Any]) -> Found:
+        state = self._state
+        chosen = choose(state.stack, roots) if roots else state.counter.last
+        if chosen is not None and chosen not in state.stack:
+            chosen = None
+        step = state.counter.index_of(chosen, state.stack) if chosen is not None else max(state.counter.done - (what != "loss"), 0)
+        found = Found(what, tensors, step, chosen, user_site(), gradients=values if what == "gradient" else [])
+        found.scale_one = what == "gradient" and state.scaling.is_scaled(roots)
+        held = variables(scopes())
+        found.names = {id(t): held[id(t)] for t in tensors if id(t) in held}
+        return found
+
+    def _hit(self, found: Found) -> None:
+        state = self._state
+        if found.attempt is None or found.attempt not in state.stack:
+            self._conclusion.conclude(found, None, NotReproduced(self._why_unplaced(), state.trace_command(found.step)), ())
+        state.found = found
+        state.runtime.diversion.start()
+        raise Hit(found.what)
+
+    def _at_end(self, found: Found) -> bool:
+        self._state.found = found
+        self._state.runtime.diversion.start()
+        return True
+
+    def _why_unplaced(self) -> str:
+        if not self._state.stack:
+            return "the loop that runs this step is not one that could be rewritten (an installed package's, or a body that yields)"
+        return "the forward of this step began before any loop or function body that could be run again"
+
+    # ---- steps that the script leaves out itself ----
+
+    def _may_be_skipped(self) -> bool:
+        """A script that looks for non-finite values itself may throw the gradients away: until they are used nothing is harmed."""
+        state = self._state
+        return state.runtime.sites.checks_finite and state.closure_level is None and not state.registry.scalers
+
+    def _holder(self, chosen: Any) -> Any:
+        """The attempt in which the gradients will be used or not: the innermost from `chosen` outwards in which an optimizer has stepped
+        before, else the body of a loop. None if it can't be run again."""
+        state, stack = self._state, self._state.stack
+        around = stack[stack.index(chosen) :: -1] if chosen in stack else []
+        updating = (a for a in around if state.policies.of(a).updates)
+        holder = next(updating, None) or next((a for a in around if a.site.kind == "loop"), None)
+        return holder if holder is not None and holder.captured is not None else None
+
+    def used(self, bad: bool) -> None:
+        """An optimizer is about to use gradients; `bad`: some are not finite. If they were bad and no longer are, the script has mended
+        them; the gradients of a bad loss may be finite from the start."""
+        pending, self.pending = self.pending, None
+        self._skipped = 0
+        if pending is not None and (bad or not self._spread):
+            self._hit(pending)
+
+    def ended(self, attempt: Any, error: BaseException | None) -> bool:
+        """The attempt ended with gradients that no optimizer used. Whether it is run again: not if the script left out the update and
+        goes on."""
+        pending = self.pending
+        if pending is None or pending.attempt is not attempt:
+            return False
+        self.pending, self._given_up = None, None
+        self._skipped += 1
+        spoiled = any(not finite(leaf) for leaf in self._state.registry.leaves())
+        if error is not None or spoiled or attempt.leaving or self._skipped >= SKIPS:
+            attempt.noted.leaves = self._chosen.noted.leaves
+            return self._at_end(pending)
+        self._left_out = pending
+        return False
+
+    def loop_left(self) -> None:
+        """The script leaves a loop. If it left out the update of the step before, that is why, and the attempt is over."""
+        left_out = self._left_out
+        if left_out is not None and left_out.step == self._state.counter.done - 1:
+            self._given_up = left_out
+
+    def run_ended(self, in_order: bool) -> None:
+        """Record the incident of a script that ended itself after a step that it left out. Raises `Stopped`."""
+        found = self._given_up if in_order else self._left_out
+        if found is not None and found.step == self._state.counter.done - 1 and self._state.watching:
+            reason = "the script had left the step when it turned out that it ended the run because of it"
+            self._conclusion.conclude(found, None, NotReproduced(reason, self._state.trace_command(found.step)), ())

@@ -1,0 +1,115 @@
+"""What the parts of the backend share about the run that they watch."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from whynan.core.backend import Passing, Recorder, Stopped
+from whynan.core.faults import is_ours
+from whynan.core.incident import Incident
+from whynan.torch import _compat
+from whynan.torch.choice import Steps
+from whynan.torch.distributed import several_ranks
+from whynan.torch.gate import Gate
+from whynan.torch.guard import Guard
+from whynan.torch.incidents import Found
+from whynan.torch.loader import LoaderWatch
+from whynan.torch.policy import Policies
+from whynan.torch.registry import Registry
+from whynan.torch.replay import Replay
+from whynan.torch.scaling import Scaling
+from whynan.torch.trend import TrendWatch
+
+_NOTHING = contextlib.nullcontext()
+
+
+class RunState:
+    """`found`: the hit whose step is about to be run again, or is; `replay`: the recorder while it is, or while a step of this run is
+    traced live. `finish` is raised by every hook once an incident was recorded. `spent`: seconds in the hooks. `trial`: in a child that
+    only tries whether a step fails again, the descriptor of its answer. `closure_level`: while an optimizer runs a closure, how many
+    attempts there were around its step. `several`: other ranks were met."""
+
+    def __init__(self, recorder: Recorder, trace_step: int | None) -> None:
+        self.recorder, self.trace_step = recorder, trace_step
+        self.watching = False
+        self.limits: list[str] = []
+        self.incidents: list[Incident] = []
+        self.guard = Guard(self.give_up)
+        self.registry = Registry(self.guard)
+        self.gate = Gate()
+        self.counter = Steps()
+        self.policies = Policies()
+        self.trend = TrendWatch()
+        self.loaders = LoaderWatch(self.guard)
+        self.scaling = Scaling(self.registry.scalers.add, self.guard)
+        self.runtime: Any = None
+        self.found: Found | None = None
+        self.replay: Replay | None = None
+        self.left_open: Replay | None = None
+        self.finish: Stopped | None = None
+        self.trial: int | None = None
+        self.closure_level: int | None = None
+        self.spent = 0.0
+        self.compiles = False
+        self.several = False
+        self._process = os.getpid()
+
+    @property
+    def stack(self) -> list[Any]:
+        """The attempts that a replay may choose: inside an optimizer's step only those around it."""
+        attempts = self.runtime.stack if self.runtime is not None else []
+        return attempts if self.closure_level is None else attempts[: self.closure_level]
+
+    @property
+    def replaying(self) -> bool:
+        return self.replay is not None and self.trace_step is None
+
+    @property
+    def active(self) -> bool:
+        return self.watching and os.getpid() == self._process or self.replaying
+
+    @property
+    def here(self) -> bool:
+        """Whether this is the process that is watched, or a trial of ours."""
+        return os.getpid() == self._process or self.trial is not None
+
+    def give_up(self, doing: str, error: BaseException) -> None:
+        """A fault of ours: one line, and watching ends."""
+        if self.watching:
+            self.watching = False
+            if self.replay is not None:
+                self.replay.trace.paused, self.left_open, self.replay = True, self.replay, None
+            self.limits.append(f"watching ended while {doing}: {type(error).__name__}: {error}")
+            print(f"whynan: a fault of its own while {doing}, watching ends: {type(error).__name__}: {error}", file=sys.__stderr__)
+
+    def guarded(self, doing: str, function: Callable[..., object], *args: Any) -> None:
+        """Run a check of ours, timed; nothing of it is recorded or compiled, and its faults end the watch."""
+        start = time.perf_counter()
+        compiler = _compat.set_compiler(None) if self.compiles else None
+        try:
+            with self.replay.trace.pause() if self.replay is not None else _NOTHING:
+                function(*args)
+        except Passing:
+            raise
+        except Exception as error:
+            if not is_ours(error):
+                raise
+            self.give_up(doing, error)
+        finally:
+            if self.compiles:
+                _compat.set_compiler(compiler)
+            self.spent += time.perf_counter() - start
+
+    def meet_others(self) -> None:
+        self.several = self.several or several_ranks()
+
+    def trace_command(self, step: int) -> str:
+        """The command that traces `step` in a fresh run."""
+        run = self.recorder.run
+        return f"whynan run --trace-step {step} {run.script} {shlex.join(run.argv)}".rstrip()

@@ -1,0 +1,148 @@
+"""Every optimizer step: are the gradients finite before it, the parameters after it, and what has to be copied in between?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from whynan.core.session import NotReproduced, Reproduced
+from whynan.torch.backward import BackwardWatch
+from whynan.torch.conclusion import Conclusion
+from whynan.torch.copies import OptimizerCopy
+from whynan.torch.gate import all_finite, finite
+from whynan.torch.hits import Hits
+from whynan.torch.incidents import Found, user_site
+from whynan.torch.policy import Character, copies_before
+from whynan.torch.replay import Replay
+from whynan.torch.rerun import run_step_again
+from whynan.torch.run_state import RunState
+
+
+class UpdateWatch:
+    def __init__(self, state: RunState, hits: Hits, conclusion: Conclusion, backward: BackwardWatch) -> None:
+        self._state, self._hits, self._conclusion, self._backward = state, hits, conclusion, backward
+        self._copy: OptimizerCopy | None = None
+        self._unspoilt = False  # told before the step: a scheduler may have changed the rate by the time it is over
+
+    def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        state = self._state
+        if state.replay is not None:
+            state.replay.trace.where.optimizer_depth += 1
+        if state.active:
+            state.guarded("checking gradients before a step", self._before, optimizer, _closure(args, kwargs))
+
+    def after_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        state = self._state
+        if state.replay is not None:
+            state.replay.trace.where.optimizer_depth -= 1
+        if state.active:
+            state.guarded("checking parameters after a step", self._after, optimizer)
+
+    # ---- before ----
+
+    def _before(self, optimizer: Any, closure: bool) -> None:
+        state = self._state
+        if state.finish is not None:
+            raise state.finish
+        state.registry.met_optimizer(optimizer)
+        state.scaling.optimizer_stepped(optimizer)
+        if closure and not state.replaying:
+            state.closure_level = len(state.runtime.stack)
+        character = state.registry.character(optimizer)
+        if not closure:
+            self._check_gradients(optimizer, character.parameters)
+        if state.replaying:
+            return
+        if state.trend.due(state.counter.done):
+            state.trend.measure(optimizer)
+        self._unspoilt = character.cannot_spoil(optimizer, state.trend.loss)
+        self._keep_copy(optimizer, character, closure)
+
+    def _check_gradients(self, optimizer: Any, parameters: list[torch.Tensor]) -> None:
+        """Those that changed since the last backward were clipped, scaled or written by the script itself."""
+        grads = [g for p in parameters if (g := p.grad) is not None]
+        if self._are_checked(grads) or self._skips_inside(optimizer):
+            return
+        bad = [p for p in parameters if p.grad is not None and not finite(p.grad)] if self._state.gate.suspicious(grads) else []
+        self._hits.used(bool(bad))
+        if bad:
+            self._hits.harm("gradient", bad, [], values=[p.grad for p in bad])
+
+    def _are_checked(self, grads: list[torch.Tensor]) -> bool:
+        if self._hits.pending is not None or self._state.runtime.sites.touches_gradients:
+            return False
+        known = self._backward.checked
+        return all(known.get(id(g)) == g._version for g in grads)
+
+    def _skips_inside(self, optimizer: Any) -> bool:
+        """A fused optimizer is called for a skipped step too and looks at the scaler's flag itself."""
+        flag = getattr(optimizer, "found_inf", None)
+        return isinstance(flag, torch.Tensor) and bool(flag.item())
+
+    def _keep_copy(self, optimizer: Any, character: Character, closure: bool) -> None:
+        state, chosen = self._state, self._state.counter.last
+        policy = state.policies.of(chosen) if chosen is not None else None
+        self._copy = OptimizerCopy(optimizer) if copies_before(optimizer, character, closure, policy) else None
+        if self._copy is None:
+            return
+        running = chosen if chosen in state.stack and not closure else self._innermost()
+        if running is not None and running.noted is not None:
+            running.noted.written.append(self._copy)
+        if policy is not None and policy.settled:
+            text = f"{type(optimizer).__name__}: a copy of its parameters and state is kept for a replay"
+            state.policies.say_once(state.limits, text)
+
+    def _innermost(self) -> Any:
+        """The attempt that a closure's backward will choose, as far as can be told before it has run."""
+        stack = self._state.stack
+        known = (a for a in reversed(stack) if self._state.policies.of(a).chosen)
+        return next(known, stack[-1] if stack else None)
+
+    # ---- after ----
+
+    def _after(self, optimizer: Any) -> None:
+        state = self._state
+        state.closure_level = None
+        parameters = state.registry.character(optimizer).parameters
+        bad = [p for p in parameters if not finite(p)] if not self._unspoilt and self._spoiled(parameters) else []
+        if bad and state.replaying:
+            self._hits.again("parameter", bad)
+        if bad:
+            self._written(optimizer, bad)
+        chosen = state.counter.last
+        if chosen is not None and chosen.noted is not None:
+            chosen.noted.stepped = True
+            state.policies.of(chosen).handwork.stepped = True
+        if state.runtime.sites.checks_finite:
+            for attempt in state.stack:
+                state.policies.of(attempt).updates = True
+        if not state.replaying:
+            state.trend.after_update()
+            state.recorder.step(*state.trend.close_step(max(state.counter.done - 1, 0), optimizer))
+
+    def _spoiled(self, parameters: list[torch.Tensor]) -> bool:
+        """Read-only where other processes may write the same memory."""
+        if any(p.is_shared() for p in parameters):  # type: ignore[no-untyped-call]
+            return not all_finite(parameters)
+        return self._state.gate.suspicious([p.detach() for p in parameters])
+
+    def _written(self, optimizer: Any, bad: list[torch.Tensor]) -> None:
+        """The update itself made the bad values: undo it and run it again under the recorder, right here."""
+        state = self._state
+        found = Found("parameter", bad, max(state.counter.done - 1, 0), None, user_site())
+        if state.replay is not None:
+            self._conclusion.finish_live(found, bad)
+        self._conclusion.expect(found)
+        replay, seed = run_step_again(state.registry, optimizer, self._copy, found)
+        self._conclusion.conclude(found, replay, self._result(replay, seed, found.step), seed)
+
+    def _result(self, replay: Replay, seed: Any, step: int) -> Reproduced | NotReproduced:
+        if seed:
+            return Reproduced(replay.seconds)
+        return NotReproduced("run again, the optimizer's step wrote finite values", self._state.trace_command(step), replay.seconds)
+
+
+def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the step was given a closure; the hook's arguments begin with the optimizer itself."""
+    return any(a is not None for a in args[1:]) or kwargs.get("closure") is not None
