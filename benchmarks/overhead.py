@@ -1,21 +1,24 @@
 """What watching costs: the same steps plainly, under `whynan run` and under torch's detect_anomaly, in turn; one thread.
 
-python benchmarks/overhead.py            writes docs/performance.md; wants a machine that does nothing else, and a while
-python benchmarks/overhead.py --try      few steps and one round, to see that it works: prints, writes nothing
+python benchmarks/overhead.py            writes docs/performance.md; wants a machine that does nothing else, and some minutes
+python benchmarks/overhead.py --try      few steps, to see that it works: prints, writes nothing
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import math
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,23 +27,26 @@ WORKLOADS = Path(__file__).with_name("workloads.py")
 PAGE = ROOT / "docs" / "performance.md"
 WATCHED = ("-m", "whynan", "run", "--quiet")
 STARTS = {"a script that does nothing": "", "a script that imports torch": "import torch\n"}
+MODES = {"plain": "plain", "watched": "plain", "anomaly": "anomaly"}
+ROUNDS = 5  # reports and starts
 INCIDENT = 3
 FAILS_AT = 20  # the step of the planted incident, late enough for everything to be warm
 
 
 @dataclass(frozen=True)
 class Workload:
-    """`steps` are run, of which those after the first `skipped` count: `trend` measures every step up to the hundredth."""
+    """`steps` are run, of which those after the first `skipped` count: `trend` measures every step up to the hundredth. `turn`: seconds."""
 
     name: str
     title: str
     steps: int
+    turn: float
     skipped: int = 100
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Medians over the rounds; `spread` is the lowest and highest ratio of a watched run to the plain run beside it."""
+    """Medians; `watched` and `anomaly` as ratios to the plain run beside them, `spread` their quartiles for the watched run."""
 
     title: str
     plain: float
@@ -51,24 +57,23 @@ class Cost:
 
 
 ALL = (
-    Workload("mlp", "MLP, 85 thousand parameters, batch of 128", 4000),
-    Workload("conv", "four convolutions with batch norm, 16 images of 32 x 32", 200),
-    Workload("gpt", "six transformer blocks of width 256, 8 x 64 tokens", 150),
+    Workload("mlp", "MLP, 85 thousand parameters, batch of 128", 12000, 0.25),
+    Workload("conv", "four convolutions with batch norm, 4 images of 32 x 32", 900, 1.0),
+    Workload("gpt", "six transformer blocks of width 256, 8 x 64 tokens", 300, 4.0),
 )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5, help="runs of each kind (default: 5)")
-    parser.add_argument("--try", dest="trial", action="store_true", help="few steps, one round, and nothing is written")
+    parser.add_argument("--only", choices=[workload.name for workload in ALL], help="one workload; nothing is written")
+    parser.add_argument("--try", dest="trial", action="store_true", help="a few steps, and nothing is written")
     options = parser.parse_args()
-    workloads = [Workload(w.name, w.title, 6, 3) for w in ALL] if options.trial else ALL
-    rounds = 1 if options.trial else options.rounds
+    workloads = [replace(w, steps=max(w.steps // 10, 20), skipped=10) for w in ALL] if options.trial else ALL
     with tempfile.TemporaryDirectory() as folder:
-        costs = [cost(workload, rounds, Path(folder)) for workload in workloads]
-        starts = [(title, start_up(source, rounds, Path(folder))) for title, source in STARTS.items()]
-    text = page(costs, starts, rounds)
-    if options.trial:
+        costs = [cost(w, Path(folder)) for w in workloads if options.only in (None, w.name)]
+        starts = [(title, start_up(source, Path(folder))) for title, source in STARTS.items()] if not options.only else []
+    text = page(costs, starts)
+    if options.trial or options.only:
         print(text)
     else:
         PAGE.write_text(text, encoding="utf-8")
@@ -77,36 +82,58 @@ def main() -> None:
 # ---- measuring ----
 
 
-def cost(workload: Workload, rounds: int, folder: Path) -> Cost:
-    """Runs of the three kinds in turn, each round beginning with another, so that a drift of the machine favours none."""
-    kinds: list[Callable[[], float]] = [
-        lambda: step_seconds(workload, folder),
-        lambda: step_seconds(workload, folder, watched=True),
-        lambda: step_seconds(workload, folder, mode="anomaly"),
-    ]
-    found: list[list[float]] = [[], [], []]
-    for turn in range(rounds):
-        for kind in (*range(turn % 3, 3), *range(turn % 3)):
-            found[kind].append(kinds[kind]())
-            say(f"{workload.name}, round {turn + 1}: {('plain', 'watched', 'detect_anomaly')[kind]} {1e3 * found[kind][-1]:.3f} ms a step")
-    plain, watched, anomaly = found
-    ratios = [ours / without for ours, without in zip(watched, plain, strict=True)]
-    return Cost(
-        workload.title,
-        statistics.median(plain),
-        statistics.median(ratios),
-        (min(ratios), max(ratios)),
-        statistics.median(theirs / without for theirs, without in zip(anomaly, plain, strict=True)),
-        statistics.median(report_seconds(workload, folder) for _ in range(rounds)),
-    )
+def cost(workload: Workload, folder: Path) -> Cost:
+    plain, watched, anomaly = in_turn(workload, folder)
+    ours = ratios(watched, plain)
+    say(f"{workload.name}: {statistics.median(ours):.4f} of plain by {len(ours)} turns")
+    low, _, high = statistics.quantiles(ours, n=4)
+    theirs = statistics.median(ratios(anomaly, plain))
+    report = statistics.median(report_seconds(workload, folder) for _ in range(ROUNDS))
+    return Cost(workload.title, statistics.median(plain), statistics.median(ours), (low, high), theirs, report)
 
 
-def step_seconds(workload: Workload, folder: Path, *, watched: bool = False, mode: str = "plain") -> float:
-    """The median step of one process."""
-    out = folder / "seconds"
-    command = [*(WATCHED if watched else ()), WORKLOADS, workload.name, workload.steps, out, mode]
-    subprocess.run(python(command), env=surroundings(folder), check=True, stderr=subprocess.DEVNULL)
-    return statistics.median(map(float, out.read_text().split()[workload.skipped :]))
+def in_turn(workload: Workload, folder: Path) -> list[list[float]]:
+    """The median step of every turn of the three kinds, which run side by side, one at a time: the others are stopped meanwhile, so that
+    a change of the machine's speed meets all of them."""
+    outs = [folder / kind for kind in ("plain", "watched", "anomaly")]
+    rest = [WORKLOADS, workload.name, workload.steps]
+    commands = [[*(WATCHED if out.name == "watched" else ()), *rest, out, MODES[out.name]] for out in outs]
+    processes = [subprocess.Popen(python(c), env=surroundings(folder), stderr=subprocess.DEVNULL) for c in commands]
+    turns = take_turns(processes, workload.turn)
+    if any(process.returncode for process in processes):
+        raise SystemExit(f"{workload.name}: a run failed")
+    return [medians(steps_of(out, workload.skipped), turns[i]) for i, out in enumerate(outs)]
+
+
+def take_turns(processes: list[subprocess.Popen[bytes]], seconds: float) -> list[list[tuple[float, float]]]:
+    """-> of each process, when it ran: (from, to)."""
+    for process in processes:
+        process.send_signal(signal.SIGSTOP)
+    turns: list[list[tuple[float, float]]] = [[] for _ in processes]
+    while any(process.poll() is None for process in processes):
+        for number, process in enumerate(processes):
+            start = time.perf_counter()
+            process.send_signal(signal.SIGCONT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+            process.send_signal(signal.SIGSTOP)
+            turns[number].append((start, time.perf_counter()))
+    return turns
+
+
+def steps_of(out: Path, skipped: int) -> list[tuple[float, float]]:
+    return [(float(start), float(seconds)) for start, seconds in map(str.split, out.read_text().splitlines()[skipped:])]
+
+
+def medians(steps: list[tuple[float, float]], turns: list[tuple[float, float]]) -> list[float]:
+    """Of the steps that lie within each turn; nan for a turn without."""
+    found = [[seconds for at, seconds in steps if start < at and at + seconds < end] for start, end in turns]
+    return [statistics.median(within) if within else math.nan for within in found]
+
+
+def ratios(ours: list[float], without: list[float]) -> list[float]:
+    """Of neighbouring turns."""
+    return [a / b for a, b in zip(ours, without, strict=False) if a == a and b == b]
 
 
 def report_seconds(workload: Workload, folder: Path) -> float:
@@ -123,11 +150,11 @@ def report_seconds(workload: Workload, folder: Path) -> float:
     return seconds
 
 
-def start_up(source: str, rounds: int, folder: Path) -> float:
+def start_up(source: str, folder: Path) -> float:
     """Seconds that `whynan run` takes more than plain Python for a whole process."""
     script = folder / "script.py"
     script.write_text(source)
-    pairs = [(process_seconds([script], folder), process_seconds([*WATCHED, script], folder)) for _ in range(rounds + 1)]
+    pairs = [(process_seconds([script], folder), process_seconds([*WATCHED, script], folder)) for _ in range(ROUNDS + 1)]
     return statistics.median(ours - without for without, ours in pairs[1:])  # the first fills the caches
 
 
@@ -152,7 +179,7 @@ def say(text: str) -> None:
 # ---- the page ----
 
 
-def page(costs: list[Cost], starts: list[tuple[str, float]], rounds: int) -> str:
+def page(costs: list[Cost], starts: list[tuple[str, float]]) -> str:
     steps = "\n".join(f"| {one.title} | {milliseconds(one.plain)} | {ratio(one)} | {one.anomaly:.2f} |" for one in costs)
     reports = "\n".join(
         f"| {one.title} | {one.report:.2f} s | {one.report / one.plain:.0f} | {30 * one.plain + 1.5:.2f} s |" for one in costs
@@ -161,12 +188,13 @@ def page(costs: list[Cost], starts: list[tuple[str, float]], rounds: int) -> str
     return f"""# What it costs
 
 Written by `python benchmarks/overhead.py`, which runs everything below again and replaces this page. Measured with Python
-{platform.python_version()} and torch {version("torch")} on {machine()}, one thread, rounds: {rounds}.
+{platform.python_version()} and torch {version("torch")} on {machine()}, one thread.
 
 ## A step
 
-The median step of a process after the first 100 steps (in which the trend is measured every step), and the median over the rounds of
-its ratio to the plain run beside it. In brackets, the lowest and the highest ratio.
+The steps after the first 100 (in which the trend is measured every step). The three kinds of run take turns of a second or so, the others
+being stopped meanwhile; of every turn the median step counts, and of those medians the ratio to the plain run's turn beside it: the
+median of the ratios, in brackets their quartiles.
 
 | workload | plain | `whynan run` / plain | `detect_anomaly` / plain |
 |---|---|---|---|

@@ -2,7 +2,8 @@
 
 python workloads.py NAME STEPS OUT [MODE]      MODE: plain, anomaly (under detect_anomaly) or fails (the last step's loss is not finite)
 
-writes the seconds of every step to OUT; where it fails, the clock (`time.monotonic`) right before the backward that finds it.
+writes the clock (`time.perf_counter`) at the beginning of every step to OUT, and its seconds; where it fails, the clock
+(`time.monotonic`) right before the backward that finds it.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ def conv():
         layers += [nn.Conv2d(width, out, 3, padding=1), nn.BatchNorm2d(out), nn.ReLU()]
         width = out
     model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 10))
-    return model, (torch.randn(16, 3, 32, 32), torch.randint(0, 10, (16,))), 1e-3
+    return model, (torch.randn(4, 3, 32, 32), torch.randint(0, 10, (4,))), 1e-3
 
 
 class Gpt(nn.Module):
@@ -53,7 +54,7 @@ def main(name, steps, path, mode="plain"):
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
     around = torch.autograd.detect_anomaly(check_nan=True) if mode == "anomaly" else contextlib.nullcontext()
     with open(path, "w") as out, around:
-        seconds = []
+        clocks = []
         for step in range(steps):
             start = time.perf_counter()
             optimizer.zero_grad()
@@ -64,8 +65,8 @@ def main(name, steps, path, mode="plain"):
             loss.backward()
             optimizer.step()
             loss.item()
-            seconds.append(time.perf_counter() - start)
-        out.write("\n".join(map(repr, seconds)))
+            clocks.append((start, time.perf_counter() - start))
+        out.writelines(f"{start!r} {seconds!r}\n" for start, seconds in clocks)
 
 
 if __name__ == "__main__":

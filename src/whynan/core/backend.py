@@ -68,7 +68,8 @@ class Recorder(Protocol):
 
     run: Run
 
-    def step(self, step: int, loss: float, grad_norm: float, update_ratio: float, lr: float) -> None: ...
+    def step(self, row: tuple[int, float, float, float, float]) -> None:
+        """`row`: step, loss, gradient norm, update ratio, learning rate; NaN for what was not measured."""
 
     def expected(self, incident: Incident) -> None:
         """What is known of an incident before its step is run again."""

@@ -50,8 +50,8 @@ class RunRecorder:
         self._lock = threading.RLock()
         self._pid = os.getpid()
 
-    def step(self, step: int, loss: float, grad_norm: float, update_ratio: float, lr: float) -> None:
-        self._steps.append((step, loss, grad_norm, update_ratio, lr))
+    def step(self, row: StepRow) -> None:
+        self._steps.append(row)
         if time.monotonic() >= self._due:
             self.flush()
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-SMALL = 1024  # elements that are copied
+SMALL = 256  # elements that are copied
 ENDS = 8  # elements of a long deque that are noted at its left end
 
 Saver = tuple[Callable[[Any], Any], Callable[[Any, Any], "str | None"]]

@@ -108,17 +108,13 @@ class TorchBackend:
 
     def enter(self, attempt: Any) -> Noted:
         state = self.state
-        noted = Noted(
-            sequence=_compat.sequence_number(),
-            steps_before=state.counter.done,
-            random=torch.get_rng_state(),
-            devices=device_generators(),
-            scales=scales(state.registry.scalers) if state.registry.scalers else [],
-        )
+        registry = state.registry
+        found = scales(registry.scalers) if registry.scalers else ()
+        noted = Noted(_compat.sequence_number(), state.counter.done, torch.get_rng_state(), device_generators(), found)
         policy = state.policies.of(attempt)
-        if policy.may_be_chosen and state.registry.modules:
+        if policy.may_be_chosen and registry.modules:
             noted.buffers = policy.buffers
-            noted.buffers.take([b for _, _, b in state.registry.buffers()])
+            noted.buffers.take([b for _, _, b in registry.buffers()])
         return noted
 
     def leave(self, attempt: Any, error: BaseException | None) -> bool:

@@ -16,6 +16,7 @@ from whynan.torch.gate import all_finite, finite
 from whynan.torch.hits import Hits
 from whynan.torch.incidents import Found
 from whynan.torch.live_trace import LiveTrace
+from whynan.torch.policy import Policy
 from whynan.torch.replay import tensors_in
 from whynan.torch.run_state import RunState
 from whynan.torch.scaling import SKIPS
@@ -25,12 +26,22 @@ SETTLED = 3  # backwards of a place after which the attempts around it that none
 
 
 class BackwardWatch:
-    """`checked`: the versions of the gradients that the last check found finite, by their ids."""
+    """`checked`: the ids and versions of the gradients that the last check found finite. (The same id with the same version is the same
+    content, as long as the gradient lives.)"""
 
     def __init__(self, state: RunState, hits: Hits, live: LiveTrace) -> None:
         self._state, self._hits, self._live = state, hits, live
-        self.checked: dict[int, int] = {}
+        self.checked: tuple[list[int], list[int]] = [], []
+        self._policy: Policy | None = None
         self._depth = 0
+
+    def are_checked(self, grads: list[torch.Tensor]) -> bool:
+        """Whether `grads` are as the last check found them."""
+        ids, versions = self.checked
+        if [id(g) for g in grads] == ids:
+            return [g._version for g in grads] == versions
+        known = dict(zip(ids, versions, strict=True))
+        return all(known.get(id(g)) == g._version for g in grads)
 
     def engine(self, original: Any, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Stands for the function through which every backward reaches the autograd engine."""
@@ -61,12 +72,12 @@ class BackwardWatch:
         if state.finish is not None:
             raise state.finish
         single = len(roots) == 1 and roots[0].numel() == 1 and roots[0].is_floating_point()
-        loss = float(roots[0].detach()) if single else math.nan
+        loss = roots[0].item() if single else math.nan
         bad = [r for r in roots if not finite(r)] if not single else [] if math.isfinite(loss) else roots
         if bad and not state.scaling.is_scaled(bad):
             losses = [state.scaling.unscaled(r) for r in bad]
             self._hits.harm("loss", bad, roots, values=[v if v is not None else r for v, r in zip(losses, bad, strict=True)])
-        if state.replaying:
+        if state.replay is not None and state.trace_step is None:
             return
         self._count(roots)
         if single:
@@ -75,15 +86,19 @@ class BackwardWatch:
 
     def _count(self, roots: list[torch.Tensor]) -> None:
         state = self._state
-        chosen = state.counter.count(state.stack, roots)
-        self._live.step_counted()
+        stack = state.stack
+        chosen = state.counter.count(stack, roots)
+        if state.trace_step is not None:
+            self._live.step_counted()
         if state.counter.done == 1:
             state.meet_others()
         if chosen is None:
+            self._policy = None
             return
-        policy = state.policies.of(chosen)
+        policy = self._policy = state.policies.of(chosen)
         policy.backward(chosen.noted)
-        state.runtime.forget_before(chosen, self._mere_loops(chosen) if policy.chosen > SETTLED else ())
+        outer = self._mere_loops(chosen) if policy.chosen > SETTLED and stack[0] is not chosen else ()
+        state.runtime.forget_before(chosen, outer)
 
     def _mere_loops(self, chosen: Any) -> list[Any]:
         """The attempts around `chosen` that will not be run again. (A script that looks for bad gradients itself may do so in the loop
@@ -100,15 +115,19 @@ class BackwardWatch:
     def _accumulated(self, roots: list[torch.Tensor]) -> None:
         """After a backward that wrote into `.grad`."""
         state = self._state
-        self._learn_leaves(roots)
+        policy = self._policy
+        if policy is None or not policy.settled or policy.fresh_leaves:
+            self._learn_leaves(roots)
         leaves = state.registry.leaves()
         grads = [g for p in leaves if (g := p.grad) is not None]
         if grads and state.gate.suspicious(grads):
             bad = [p for p in leaves if p.grad is not None and not finite(p.grad)]
             self._report(roots, bad, [p.grad for p in bad])
-        self.checked = versions_of(grads) if self._hits.pending is None else {}
-        self._check_buffers(roots)
-        self._note_handwork([p for p in leaves if p.grad is not None])
+        self.checked = ([], []) if self._hits.pending is not None else ([id(g) for g in grads], [g._version for g in grads])
+        if state.registry.modules:
+            self._check_buffers(roots)
+        if policy is None or policy.handwork.by_hand is not False:
+            self._note_handwork([p for p in leaves if p.grad is not None])
 
     def _given(self, roots: list[torch.Tensor], results: Any, inputs: Any) -> None:
         """After `autograd.grad`, which gives the gradients of `inputs` as `results`."""
@@ -132,12 +151,8 @@ class BackwardWatch:
 
     def _learn_leaves(self, roots: list[torch.Tensor]) -> None:
         """Leaves without an optimizer are looked for in a place's first steps, and always where there were some."""
-        chosen = self._state.counter.last
-        policy = self._state.policies.of(chosen) if chosen is not None else None
-        if policy is None or not policy.settled or policy.fresh_leaves:
-            found = self._state.registry.learn_leaves(roots)
-            if policy is not None and found:
-                policy.fresh_leaves = True
+        if self._state.registry.learn_leaves(roots) and self._policy is not None:
+            self._policy.fresh_leaves = True
 
     def _note_handwork(self, leaves: list[torch.Tensor]) -> None:
         """Copy what an update that is no optimizer's step may overwrite, while it is still as the forward saw it."""
@@ -149,8 +164,7 @@ class BackwardWatch:
             state.policies.say_once(state.limits, text)
 
     def _check_buffers(self, roots: list[torch.Tensor]) -> None:
-        registry = self._state.registry
-        known = registry.buffers() if registry.modules else []
+        known = self._state.registry.buffers()
         bad = [buffer for _, _, buffer in known if not finite(buffer)] if not all_finite(b for _, _, b in known) else []
         if bad:
             self._hits.harm("buffer", bad, roots)
@@ -169,8 +183,3 @@ class BackwardWatch:
         if chosen is None:
             return True
         return not overflows_at_scale_one(state, Found("gradient", bad, state.counter.done, chosen, None, None, True))
-
-
-def versions_of(tensors: list[torch.Tensor]) -> dict[int, int]:
-    """By the tensor's id; the same id with the same version is the same content, as long as the gradient lives."""
-    return {id(t): t._version for t in tensors}

@@ -59,6 +59,11 @@ class Steps:
         if chosen is None:
             self.done += 1
             return None
+        if len(stack) == 1 and not chosen.noted.counted:  # the usual loop
+            self._sites.add(chosen.site_id)
+            chosen.noted.counted = True
+            self.done = chosen.noted.steps_before + 1
+            return chosen
         self._sites.add(chosen.site_id)
         owner = self._owner(stack, chosen)
         if not self._inside_counted(stack, owner):

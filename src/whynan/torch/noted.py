@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,21 +18,20 @@ class Noted:
     sequence: int
     steps_before: int
     random: torch.Tensor
-    devices: list[tuple[torch.Generator, torch.Tensor]]
-    scales: list[tuple[Any, torch.Tensor]]
+    devices: Sequence[tuple[torch.Generator, torch.Tensor]]
+    scales: Sequence[tuple[Any, torch.Tensor]]
     buffers: TensorCopy | None = None
     counted: bool = False
     backwards: int = 0
     stepped: bool = False
-    written: list[OptimizerCopy] = field(default_factory=list)
+    written: tuple[OptimizerCopy, ...] = ()
     leaves: TensorCopy | None = None
-    versions: dict[int, int] = field(default_factory=dict)
 
 
-def device_generators() -> list[tuple[torch.Generator, torch.Tensor]]:
+def device_generators() -> Sequence[tuple[torch.Generator, torch.Tensor]]:
     """The states of accelerator generators, without waiting for the device: a seed and an offset each."""
     if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return []
+        return ()
     return [(g, g.get_state()) for g in torch.cuda.default_generators]
 
 

@@ -43,7 +43,8 @@ class Policy:
         return self.chosen > 0 or self.updates
 
     def backward(self, noted: Noted) -> None:
-        self.handwork.before_backward()
+        if self.handwork.by_hand is not False:
+            self.handwork.before_backward()
         noted.backwards += 1
         self.chosen += 1
         if noted.stepped:
@@ -51,7 +52,7 @@ class Policy:
 
     def close(self, noted: Noted) -> None:
         self.runs += 1
-        noted.written.clear()
+        noted.written = ()
 
 
 class Policies:
@@ -99,23 +100,29 @@ class Character:
         numbers that are not finite, and whatever is not torch's own."""
         return self.risky or any(g.get("eps", 1.0) == 0 or not _all_finite_numbers(g) for g in optimizer.param_groups)
 
-    def cannot_spoil(self, optimizer: Any, loss: float) -> bool:
-        """Whether finite gradients of ordinary size give finite parameters, by the update's formula; then the write need not be
-        checked. (In float32 with eps > 0 the update of Adam is at most lr / eps times a gradient, that of SGD lr times one.)"""
-        ordinary = -ORDINARY < loss < ORDINARY
-        return self.bounded and ordinary and all(_tame(group) for group in optimizer.param_groups)
+    def is_tame(self, optimizer: Any) -> bool:
+        """Whether finite gradients of ordinary size (those of an ordinary loss) give finite parameters, by the update's formula. (In
+        float32 with eps > 0 the update of Adam is at most lr / eps times a gradient, that of SGD lr times one.)"""
+        if not self.bounded:
+            return False
+        for group in optimizer.param_groups:
+            rate = group.get("lr")
+            if not isinstance(rate, (int, float)) or not 0 <= rate < 1e3 or not group.get("eps", 1.0) >= 1e-16:
+                return False
+            if not _all_finite_numbers(group):
+                return False
+        return True
 
 
-def _tame(group: dict[str, Any]) -> bool:
-    rate = group.get("lr")
-    return isinstance(rate, (int, float)) and 0 <= rate < 1e3 and group.get("eps", 1.0) >= 1e-16
-
-
-def copies_before(optimizer: Any, character: Character, closure: bool, policy: Policy | None) -> bool:
+def copies_before(optimizer: Any, character: Character, tame: bool, closure: bool, policy: Policy | None) -> bool:
     """Whether the parameters are to be copied before this step: it may spoil them, or the same attempt needs them again."""
     if closure or policy is None or policy.overwrites or not policy.settled:
         return True
-    return character.risky_now(optimizer)
+    return not tame and character.risky_now(optimizer)
+
+
+def is_ordinary(loss: float) -> bool:
+    return -ORDINARY < loss < ORDINARY
 
 
 def _all_finite_numbers(group: dict[str, Any]) -> bool:

@@ -35,6 +35,7 @@ class Registry:
         frame = user_frame(sys._getframe(1))
         self.optimizers[optimizer] = site_of(frame) if frame is not None else None
         self._owned = None
+        self._characters.pop(id(optimizer), None)
 
     def met_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         if optimizer not in self.optimizers:
@@ -48,8 +49,12 @@ class Registry:
 
     def character(self, optimizer: torch.optim.Optimizer) -> Character:
         known = self._characters.get(id(optimizer))
-        if known is None or len(known.parameters) != sum(len(g["params"]) for g in optimizer.param_groups):
+        count = 0
+        for group in optimizer.param_groups:
+            count += len(group["params"])
+        if known is None or len(known.parameters) != count:
             known = self._characters[id(optimizer)] = Character(optimizer)
+            self.met_optimizer(optimizer)
         return known
 
     @property

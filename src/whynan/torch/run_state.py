@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from whynan.core.backend import Passing, Recorder, Stopped
+from whynan.core.backend import Recorder, Stopped
 from whynan.core.faults import is_ours
 from whynan.core.incident import Incident
 from whynan.torch import _compat
@@ -25,8 +25,6 @@ from whynan.torch.registry import Registry
 from whynan.torch.replay import Replay
 from whynan.torch.scaling import Scaling
 from whynan.torch.trend import TrendWatch
-
-_NOTHING = contextlib.nullcontext()
 
 
 class RunState:
@@ -91,20 +89,27 @@ class RunState:
     def guarded(self, doing: str, function: Callable[..., object], *args: Any) -> None:
         """Run a check of ours, timed; nothing of it is recorded or compiled, and its faults end the watch."""
         start = time.perf_counter()
-        compiler = _compat.set_compiler(None) if self.compiles else None
         try:
-            with self.replay.trace.pause() if self.replay is not None else _NOTHING:
+            if self.replay is None and not self.compiles:
                 function(*args)
-        except Passing:
-            raise
+            else:
+                self._unseen(function, *args)
         except Exception as error:
             if not is_ours(error):
                 raise
             self.give_up(doing, error)
         finally:
+            self.spent += time.perf_counter() - start
+
+    def _unseen(self, function: Callable[..., object], *args: Any) -> None:
+        """Without a compiler or a recorder that sees it."""
+        compiler = _compat.set_compiler(None) if self.compiles else None
+        try:
+            with self.replay.trace.pause() if self.replay is not None else contextlib.nullcontext():
+                function(*args)
+        finally:
             if self.compiles:
                 _compat.set_compiler(compiler)
-            self.spent += time.perf_counter() - start
 
     def meet_others(self) -> None:
         self.several = self.several or several_ranks()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -102,7 +102,7 @@ def scales(scalers: Any) -> list[tuple[Any, torch.Tensor]]:
     return [(s, s._scale) for s in list(scalers) if getattr(s, "_scale", None) is not None]
 
 
-def put_back(noted: list[tuple[Any, torch.Tensor]], *, one: bool) -> None:
+def put_back(noted: Sequence[tuple[Any, torch.Tensor]], *, one: bool) -> None:
     """Set every scaler to the scale it had on entry, or to 1."""
     for scaler, scale in noted:
         scaler._per_optimizer_states.clear()

@@ -18,9 +18,12 @@ SMALL_BYTES = 1 << 20
 COPIED_SHARE = 0.04  # of the parameters' memory
 
 
+Row = tuple[int, float, float, float, float]  # step, loss, gradient norm, update ratio, learning rate
+
+
 class TrendWatch:
     def __init__(self) -> None:
-        self.trend = Trend()
+        self._rows: list[Row] = []
         self._spent = 0.0
         self._start = time.perf_counter()
         self._watched: list[torch.Tensor] = []
@@ -52,18 +55,20 @@ class TrendWatch:
         self._watched, self._before = [], []
         self._spent += time.perf_counter() - start
 
-    def close_step(self, step: int, optimizer: torch.optim.Optimizer) -> tuple[int, float, float, float, float]:
-        """Append one entry and forget the oldest beyond `KEPT` (of the old ones every second is kept)."""
+    @property
+    def trend(self) -> Trend:
+        columns: list[list[Any]] = [list(column) for column in zip(*self._rows, strict=True)]
+        return Trend(*columns)
+
+    def close_step(self, step: int, optimizer: torch.optim.Optimizer) -> Row:
+        """Append one row and forget the oldest beyond `KEPT` (of the old ones every second is kept)."""
         rate = optimizer.param_groups[0].get("lr", math.nan)
-        entry = (step, self.loss, self.grad_norm, self.update_ratio, float(rate))
-        trend = self.trend
-        columns: list[list[Any]] = [trend.steps, trend.loss, trend.grad_norm, trend.update_ratio, trend.lr]
-        for column, value in zip(columns, entry, strict=True):
-            column.append(value)
-            if len(column) > KEPT:
-                del column[: KEPT // 2 : 2]
+        row = (step, self.loss, self.grad_norm, self.update_ratio, rate if type(rate) is float else float(rate))
+        self._rows.append(row)
+        if len(self._rows) > KEPT:
+            del self._rows[: KEPT // 2 : 2]
         self.grad_norm = self.update_ratio = math.nan
-        return entry
+        return row
 
 
 def _sampled(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:

@@ -13,7 +13,7 @@ from whynan.torch.copies import OptimizerCopy
 from whynan.torch.gate import all_finite, finite
 from whynan.torch.hits import Hits
 from whynan.torch.incidents import Found, user_site
-from whynan.torch.policy import Character, copies_before
+from whynan.torch.policy import Policy, copies_before, is_ordinary
 from whynan.torch.replay import Replay
 from whynan.torch.rerun import run_step_again
 from whynan.torch.run_state import RunState
@@ -45,7 +45,6 @@ class UpdateWatch:
         state = self._state
         if state.finish is not None:
             raise state.finish
-        state.registry.met_optimizer(optimizer)
         state.scaling.optimizer_stepped(optimizer)
         if closure and not state.replaying:
             state.closure_level = len(state.runtime.stack)
@@ -56,41 +55,38 @@ class UpdateWatch:
             return
         if state.trend.due(state.counter.done):
             state.trend.measure(optimizer)
-        self._unspoilt = character.cannot_spoil(optimizer, state.trend.loss)
-        self._keep_copy(optimizer, character, closure)
+        tame = character.is_tame(optimizer)
+        self._unspoilt = tame and is_ordinary(state.trend.loss)
+        chosen = state.counter.last
+        policy = state.policies.of(chosen) if chosen is not None else None
+        self._copy = OptimizerCopy(optimizer) if copies_before(optimizer, character, tame, closure, policy) else None
+        if self._copy is not None:
+            self._keep(self._copy, closure, policy)
 
     def _check_gradients(self, optimizer: Any, parameters: list[torch.Tensor]) -> None:
         """Those that changed since the last backward were clipped, scaled or written by the script itself."""
         grads = [g for p in parameters if (g := p.grad) is not None]
-        if self._are_checked(grads) or self._skips_inside(optimizer):
+        unused = self._hits.pending is not None or self._state.runtime.sites.touches_gradients
+        if not unused and self._backward.are_checked(grads) or self._skips_inside(optimizer):
             return
         bad = [p for p in parameters if p.grad is not None and not finite(p.grad)] if self._state.gate.suspicious(grads) else []
         self._hits.used(bool(bad))
         if bad:
             self._hits.harm("gradient", bad, [], values=[p.grad for p in bad])
 
-    def _are_checked(self, grads: list[torch.Tensor]) -> bool:
-        if self._hits.pending is not None or self._state.runtime.sites.touches_gradients:
-            return False
-        known = self._backward.checked
-        return all(known.get(id(g)) == g._version for g in grads)
-
     def _skips_inside(self, optimizer: Any) -> bool:
         """A fused optimizer is called for a skipped step too and looks at the scaler's flag itself."""
         flag = getattr(optimizer, "found_inf", None)
         return isinstance(flag, torch.Tensor) and bool(flag.item())
 
-    def _keep_copy(self, optimizer: Any, character: Character, closure: bool) -> None:
+    def _keep(self, copy: OptimizerCopy, closure: bool, policy: Policy | None) -> None:
+        """For the replay of the attempt that runs."""
         state, chosen = self._state, self._state.counter.last
-        policy = state.policies.of(chosen) if chosen is not None else None
-        self._copy = OptimizerCopy(optimizer) if copies_before(optimizer, character, closure, policy) else None
-        if self._copy is None:
-            return
         running = chosen if chosen in state.stack and not closure else self._innermost()
         if running is not None and running.noted is not None:
-            running.noted.written.append(self._copy)
+            running.noted.written += (copy,)
         if policy is not None and policy.settled:
-            text = f"{type(optimizer).__name__}: a copy of its parameters and state is kept for a replay"
+            text = f"{type(copy.optimizer).__name__}: a copy of its parameters and state is kept for a replay"
             state.policies.say_once(state.limits, text)
 
     def _innermost(self) -> Any:
@@ -104,12 +100,8 @@ class UpdateWatch:
     def _after(self, optimizer: Any) -> None:
         state = self._state
         state.closure_level = None
-        parameters = state.registry.character(optimizer).parameters
-        bad = [p for p in parameters if not finite(p)] if not self._unspoilt and self._spoiled(parameters) else []
-        if bad and state.replaying:
-            self._hits.again("parameter", bad)
-        if bad:
-            self._written(optimizer, bad)
+        if not self._unspoilt:
+            self._check_written(optimizer)
         chosen = state.counter.last
         if chosen is not None and chosen.noted is not None:
             chosen.noted.stepped = True
@@ -119,7 +111,15 @@ class UpdateWatch:
                 state.policies.of(attempt).updates = True
         if not state.replaying:
             state.trend.after_update()
-            state.recorder.step(*state.trend.close_step(max(state.counter.done - 1, 0), optimizer))
+            state.recorder.step(state.trend.close_step(max(state.counter.done - 1, 0), optimizer))
+
+    def _check_written(self, optimizer: Any) -> None:
+        parameters = self._state.registry.character(optimizer).parameters
+        bad = [p for p in parameters if not finite(p)] if self._spoiled(parameters) else []
+        if bad and self._state.replaying:
+            self._hits.again("parameter", bad)
+        if bad:
+            self._written(optimizer, bad)
 
     def _spoiled(self, parameters: list[torch.Tensor]) -> bool:
         """Read-only where other processes may write the same memory."""
