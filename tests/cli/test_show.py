@@ -20,7 +20,7 @@ from whynan.report.model import Warned
 
 def keep(output: Path, *found: Incident, repro: str | None = None, end: bool = True) -> RunRecorder:
     one = RunRecorder(Run("train.py", ("--lr", "3")), output, report_json, print)
-    one.step(0, 2.3, float("nan"), 0.1, 0.1)
+    one.step((0, 2.3, float("nan"), 0.1, 0.1))
     one.warning(0, "loss-growing", "the loss grows")
     for each in found:
         one.incident(each, lambda folder: (folder / "repro.py").write_text(repro) if repro is not None else None)

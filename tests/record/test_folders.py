@@ -14,7 +14,7 @@ from whynan.record import folders, store
 
 def make(output: Path, name: str, *, ended: bool = True, bad: bool = False, seen: bool = False, size: int = 0) -> Path:
     one = recorder(output)
-    one.step(0, 1.0, 1.0, 1.0, 1.0)
+    one.step((0, 1.0, 1.0, 1.0, 1.0))
     if bad:
         one.incident(incident(), None)
     if ended:

@@ -35,7 +35,7 @@ def test_every_number_survives(tmp_path: Path) -> None:
     one = recorder(tmp_path)
     rows = [(0, 2.5, NAN, INF, -INF), (1, NAN, 1e-320, -0.0, 1e308), (2, INF, 0.1 + 0.2, NAN, 0.1)]
     for row in rows:
-        one.step(*row)
+        one.step(row)
     one.finish("clean", 0, 0.0, 3)
     trend = store.read_trend(only_run(tmp_path))
     found = list(zip(trend.steps, trend.loss, trend.grad_norm, trend.update_ratio, trend.lr, strict=True))
@@ -44,7 +44,7 @@ def test_every_number_survives(tmp_path: Path) -> None:
 
 def test_a_finished_run_is_read_back(tmp_path: Path) -> None:
     one = recorder(tmp_path)
-    one.step(0, 1.0, 1.0, 1.0, 1.0)
+    one.step((0, 1.0, 1.0, 1.0, 1.0))
     one.warning(0, "loss-growing", "the loss grows")
     one.limit("could not rewrite helper.py")
     one.limit("could not rewrite helper.py")
@@ -58,7 +58,7 @@ def test_a_finished_run_is_read_back(tmp_path: Path) -> None:
 
 def test_an_incident_is_on_disk_when_the_call_returns(tmp_path: Path) -> None:
     one = recorder(tmp_path)
-    one.step(2, 1.0, 1.0, 1.0, 1.0)
+    one.step((2, 1.0, 1.0, 1.0, 1.0))
     found = incident(3)
     one.incident(found, lambda folder: (folder / "repro.py").write_text("1"))
     run = only_run(tmp_path)
@@ -90,26 +90,26 @@ def test_nothing_recorded_leaves_no_folder(tmp_path: Path) -> None:
 
 def test_what_comes_after_the_end_is_dropped(tmp_path: Path) -> None:
     one = recorder(tmp_path)
-    one.step(0, 1.0, 1.0, 1.0, 1.0)
+    one.step((0, 1.0, 1.0, 1.0, 1.0))
     one.finish("clean", 0, 0.0, 1)
     one._due = 0.0
-    one.step(1, 1.0, 1.0, 1.0, 1.0)
+    one.step((1, 1.0, 1.0, 1.0, 1.0))
     assert store.read(only_run(tmp_path)).steps == 1
     assert one._steps == []
 
 
 def test_a_rank_has_a_folder_named_after_it(tmp_path: Path) -> None:
     one = recorder(tmp_path, rank=3)
-    one.step(0, 1.0, 1.0, 1.0, 1.0)
+    one.step((0, 1.0, 1.0, 1.0, 1.0))
     assert only_run(tmp_path).name.endswith("-rank3")
 
 
 def test_a_forked_child_writes_nothing(tmp_path: Path) -> None:
     one = recorder(tmp_path)
-    one.step(0, 1.0, 1.0, 1.0, 1.0)
+    one.step((0, 1.0, 1.0, 1.0, 1.0))
     one._pid = -1
     one._due = 0.0
-    one.step(1, 1.0, 1.0, 1.0, 1.0)
+    one.step((1, 1.0, 1.0, 1.0, 1.0))
     one.incident(incident(), None)
     one.finish("clean", 0, 0.0, 2)
     run = store.read(only_run(tmp_path))
@@ -118,12 +118,12 @@ def test_a_forked_child_writes_nothing(tmp_path: Path) -> None:
 
 def test_a_step_costs_microseconds(tmp_path: Path) -> None:
     one = recorder(tmp_path)
-    one.step(0, 1.0, 1.0, 1.0, 1.0)
+    one.step((0, 1.0, 1.0, 1.0, 1.0))
     best = math.inf
     for _ in range(5):
         start = time.perf_counter()
         for step in range(10_000):
-            one.step(step, 1.0, 1.0, 1.0, 1.0)
+            one.step((step, 1.0, 1.0, 1.0, 1.0))
         best = min(best, time.perf_counter() - start)
     assert best / 10_000 < 2e-6
 
@@ -136,7 +136,7 @@ from whynan.record import recorder as module
 module.EVERY = 0.002
 one = recorder(Path(sys.argv[1]))
 for step in range(10**9):
-    one.step(step, float(step), float("nan"), 0.0, 0.1)
+    one.step((step, float(step), float("nan"), 0.0, 0.1))
     if step == 1000:
         one.incident(incident(step), lambda folder: None)
         print("ready", flush=True)
@@ -181,7 +181,7 @@ def test_a_run_is_readable_where_nothing_can_be_written() -> None:
     """SQLite's helper files cannot be made there."""
     with tempfile.TemporaryDirectory() as folder:
         one = recorder(Path(folder))
-        one.step(0, 1.0, 1.0, 1.0, 1.0)
+        one.step((0, 1.0, 1.0, 1.0, 1.0))
         one.finish("clean", 0, 0.0, 1)
         run = only_run(Path(folder))
         os.chmod(folder, 0o755)
@@ -209,7 +209,7 @@ def test_an_output_folder_that_cannot_be_made_gives_one_warning(tmp_path: Path) 
     one = recorder(tmp_path / "file" / "runs", said.append)
     for step in range(3):
         one._due = 0.0
-        one.step(step, 1.0, 1.0, 1.0, 1.0)
+        one.step((step, 1.0, 1.0, 1.0, 1.0))
     found = incident()
     one.incident(found, lambda folder: None)
     one.finish("incident", None, 0.0, 4)
@@ -226,7 +226,7 @@ def test_a_full_disk_gives_one_warning(tmp_path: Path, when: str) -> None:
     said: list[str] = []
     one = recorder(tmp_path, said.append)
     if when != "from the start":
-        one.step(0, 1.0, 1.0, 1.0, 1.0)
+        one.step((0, 1.0, 1.0, 1.0, 1.0))
     found = incident()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
@@ -234,7 +234,7 @@ def test_a_full_disk_gives_one_warning(tmp_path: Path, when: str) -> None:
         if when != "at the incident":
             for step in range(2000):
                 one._due = 0.0 if step % 100 == 0 else INF
-                one.step(step, 1.0, 1.0, 1.0, 1.0)
+                one.step((step, 1.0, 1.0, 1.0, 1.0))
         one.incident(found, lambda folder: (folder / "batch").write_bytes(b"x" * 5000))
         one.finish("incident", None, 0.0, 4)
     finally:
@@ -268,7 +268,7 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path, content: bytes) -> None:
 def test_a_file_cut_short_is_one_sentence(tmp_path: Path) -> None:
     one = recorder(tmp_path)
     for step in range(5000):
-        one.step(step, 1.0, 1.0, 1.0, 1.0)
+        one.step((step, 1.0, 1.0, 1.0, 1.0))
     one.finish("clean", 0, 0.0, 5000)
     file = only_run(tmp_path) / store.FILE
     file.write_bytes(file.read_bytes()[:9000])
@@ -283,7 +283,7 @@ def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
     one = recorder(tmp_path)
-    one.step(0, 1.0, 1.0, 1.0, 1.0)
+    one.step((0, 1.0, 1.0, 1.0, 1.0))
     one.finish("clean", 0, 0.0, 1)
     run = only_run(tmp_path)
     with sqlite3.connect(run / store.FILE) as connection:

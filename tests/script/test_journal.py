@@ -48,7 +48,7 @@ def test_what_is_no_iterator_is_never_wrapped(journal: Journal) -> None:
         def step(self) -> int:
             return 1
 
-    journal.mark()
+    journal.tape.mark()
     for thing in ([1], "ab", {1: 2}, range(3), Loader(), None, 5, int):
         assert journal.iterate(thing) is thing
         assert journal.next(thing) is thing
@@ -57,7 +57,7 @@ def test_what_is_no_iterator_is_never_wrapped(journal: Journal) -> None:
 
 def test_iterator_that_nobody_else_holds_is_not_wrapped(journal: Journal) -> None:
     """It is made anew when the body runs again; recording it would hold every batch of an evaluation."""
-    journal.mark()
+    journal.tape.mark()
     fresh = [type(thing) for thing in (journal.iterate(iter([1])), journal.iterate(x for x in [1]))]
     assert [kind.__name__ for kind in fresh] == ["list_iterator", "generator"]
     held = iter([1])
@@ -71,27 +71,27 @@ def test_answers_are_given_again_in_order(journal: Journal) -> None:
         return [pulled(journal, a, 2), next(journal.next(b)), pulled(journal, b, 9), next(journal.next(b), "end"), next(journal.next(a))]
 
     next(a)
-    position = journal.mark()
+    position = journal.tape.mark()
     first = body()
     assert first == [[1, 2], "a", list("bcdef"), "end", 3]
     for _ in range(2):
-        journal.rewind(position)
+        journal.tape.rewind(position)
         assert body() == first
-        journal.live()
+        journal.tape.live()
     assert next(a) == 4
-    assert journal.reasons == []
+    assert journal.tape.reasons == []
 
 
 def test_replay_of_an_inner_attempt_starts_at_its_own_mark(journal: Journal) -> None:
     stream = iter(range(10))
-    journal.mark()
+    journal.tape.mark()
     next(journal.next(stream))
-    inner = journal.mark()
+    inner = journal.tape.mark()
     assert next(journal.next(stream)) == 1
-    journal.rewind(inner)
+    journal.tape.rewind(inner)
     assert next(journal.next(stream)) == 1
     assert next(journal.next(stream)) == 2  # the first run had not come that far
-    journal.live()
+    journal.tape.live()
 
 
 def test_exceptions_of_an_iterator_pass_without_frames_of_ours(journal: Journal) -> None:
@@ -99,7 +99,7 @@ def test_exceptions_of_an_iterator_pass_without_frames_of_ours(journal: Journal)
         yield 1
         raise KeyError("inside")
 
-    journal.mark()
+    journal.tape.mark()
     for ask in (lambda s: next(journal.next(s)), lambda s: list(journal.iterate(s))):
         stream = failing()
         next(stream)
@@ -118,7 +118,7 @@ def test_value_of_a_finished_generator_is_kept(journal: Journal) -> None:
         return "value"
         yield 1
 
-    journal.mark()
+    journal.tape.mark()
     stream = finishing()
     with pytest.raises(StopIteration) as caught:
         next(journal.next(stream))
@@ -138,7 +138,7 @@ def test_iterator_that_starts_afresh_is_started_once(journal: Journal) -> None:
             self.n += 1
             return self.n
 
-    journal.mark()
+    journal.tape.mark()
     thing = Resetting()
     assert pulled(journal, thing, 2) == [1, 2]
     assert next(journal.next(thing)) == 3
@@ -148,27 +148,27 @@ def test_iterator_that_starts_afresh_is_started_once(journal: Journal) -> None:
 def test_path_that_differs_is_told(journal: Journal) -> None:
     stream, q = iter(range(10)), queue.Queue[int]()
     q.put(5)
-    position = journal.mark()
+    position = journal.tape.mark()
     next(journal.next(stream))
-    journal.rewind(position)
+    journal.tape.rewind(position)
     assert journal.record(q).get() == 5
-    assert journal.reasons == ["it took another way through its iterators than the first time"]
-    journal.live()
+    assert journal.tape.reasons == ["it took another way through its iterators than the first time"]
+    journal.tape.live()
 
 
 def test_what_was_forgotten_is_told(journal: Journal) -> None:
     stream = iter(range(10))
-    first = journal.mark()
+    first = journal.tape.mark()
     next(journal.next(stream))
-    second = journal.mark()
+    second = journal.tape.mark()
     next(journal.next(stream))
-    journal.forget(second)
-    journal.rewind(second)
+    journal.tape.forget(second)
+    journal.tape.rewind(second)
     assert next(journal.next(stream)) == 1
-    assert journal.reasons == []
-    journal.rewind(first)
+    assert journal.tape.reasons == []
+    journal.tape.rewind(first)
     assert next(journal.next(stream)) == 2
-    assert "no longer there" in journal.reasons[0]
+    assert "no longer there" in journal.tape.reasons[0]
 
 
 class Value:
@@ -177,19 +177,19 @@ class Value:
 
 def test_memory_is_let_go(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = (Value() for _ in range(20))
-    outer = journal.mark()
+    journal.tape.mark()
     kept = [weakref.ref(next(journal.next(stream))) for _ in range(3)]
     assert all(ref() is not None for ref in kept)
-    inner = journal.mark()
+    inner = journal.tape.mark()
     last = weakref.ref(next(journal.next(stream)))
-    journal.forget(inner)
+    journal.tape.forget(inner)
     assert all(ref() is None for ref in kept)
-    journal.release(inner)
+    journal.tape.release()
     assert last() is not None
-    journal.release(outer)
+    journal.tape.release()
     assert last() is None
     monkeypatch.setattr(tape, "MAX_ENTRIES", 4)
-    journal.mark()
+    journal.tape.mark()
     many = [weakref.ref(next(journal.next(stream))) for _ in range(10)]
     gc.collect()
     assert sum(ref() is not None for ref in many) <= 4
@@ -199,7 +199,7 @@ def test_large_arrays_are_held_within_a_limit(journal: Journal, monkeypatch: pyt
     np = pytest.importorskip("numpy")
     monkeypatch.setattr(tape, "MAX_BYTES", 10_000)
     stream = ((np.zeros(100), k) for k in range(100))
-    journal.mark()
+    journal.tape.mark()
     held = [weakref.ref(next(journal.next(stream))[0]) for _ in range(50)]
     assert 2 <= sum(ref() is not None for ref in held) <= 13
 
@@ -220,12 +220,12 @@ def test_queues_connections_and_sockets(journal: Journal) -> None:
             taken.append("empty")
         return taken
 
-    position = journal.mark()
+    position = journal.tape.mark()
     first = body()
     assert first == [0, 0, 0, b"x", b"y", "empty"]
-    journal.rewind(position)
+    journal.tape.rewind(position)
     assert body() == first
-    journal.live()
+    journal.tape.live()
     assert q.qsize() == 1
     for thing in (here, there, left, right):
         thing.close()
@@ -252,7 +252,7 @@ def test_environments_by_their_methods_alone(journal: Journal) -> None:
         reset = step = lambda self: 1
 
     env = Env()
-    position = journal.mark()
+    position = journal.tape.mark()
 
     def body() -> list[Any]:
         with pytest.raises(ValueError, match="-1"):
@@ -260,7 +260,7 @@ def test_environments_by_their_methods_alone(journal: Journal) -> None:
         return [journal.record(env).reset(), journal.record(env).step(1), journal.record(env).render()]
 
     first = body()
-    journal.rewind(position)
+    journal.tape.rewind(position)
     assert body() == first
     assert Env.calls == 1
     scheduler = Scheduler()
@@ -269,19 +269,19 @@ def test_environments_by_their_methods_alone(journal: Journal) -> None:
 
 def test_each_thread_has_its_own_tape(journal: Journal) -> None:
     stream = iter(range(10))
-    position = journal.mark()
+    position = journal.tape.mark()
     next(journal.next(stream))
     thread = threading.Thread(target=lambda: next(journal.next(stream)))
     thread.start()
     thread.join()
     next(journal.next(stream))
-    journal.rewind(position)
+    journal.tape.rewind(position)
     assert [next(journal.next(stream)) for _ in range(2)] == [0, 2]
 
 
 def test_forked_child_records_nothing(journal: Journal) -> None:
     stream = iter(range(3))
-    journal.mark()
+    journal.tape.mark()
     child = os.fork()
     if child == 0:
         os._exit(0 if journal.next(stream) is stream else 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -57,6 +58,8 @@ BREAK: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "autograd sequence numbers": lambda patch: patch.setattr(_compat, "sequence_number", lambda: 0),
     "the running autograd node": lambda patch: patch.setattr(_compat, "current_node", lambda: object()),
     "the fused finite check": lambda patch: patch.setattr(_compat, "non_finite_flag", lambda tensors, flag, one: None),
+    "the random state": lambda patch: patch.setattr(_compat, "random_state", lambda: torch.zeros(1)),
+    "saving into memory": lambda patch: patch.setattr(_compat, "saving_nowhere", contextlib.nullcontext),
     "storage identity": lambda patch: patch.setattr(_compat, "storage_key", lambda tensor: (id(tensor), None)),
     "hooks in and out": lambda patch: patch.setattr(_compat, "set_engine", lambda function: None),
 }
@@ -77,6 +80,8 @@ def test_a_hook_that_does_nothing_is_told(monkeypatch: pytest.MonkeyPatch, name:
         ("the running autograd node", "current_node"),
         ("the fused finite check", "put_back_versions"),
         ("storage identity", "storage_key"),
+        ("the random state", "cuda_in_use"),
+        ("saving into memory", "saving_nowhere"),
         ("hooks in and out", "engine"),
     ],
 )

@@ -38,13 +38,15 @@ BAD = HEALTHY.replace("train()", "train(bad=lambda step, out: out.log() if step 
 WATCHING = """
 whynan.torch.backend:TorchBackend.enter
 whynan.torch.backend:TorchBackend.leave
-whynan.torch.backend:TorchBackend._spoiled
+whynan.torch.backend:TorchBackend._is_spoiled
 whynan.torch.backward:BackwardWatch._before
-whynan.torch.backward:BackwardWatch._accumulated
+whynan.torch.backward:BackwardWatch._after
+whynan.torch.backward:BackwardWatch._count
+whynan.torch.backward:BackwardWatch.are_among_checked
+whynan.torch.updates:UpdateWatch._check_gradients
 whynan.torch.updates:UpdateWatch._before
 whynan.torch.updates:UpdateWatch._after
 whynan.torch.backward:BackwardWatch._check_buffers
-whynan.torch.backward:versions_of
 whynan.torch.policy:copies_before
 whynan.torch.choice:Steps.count
 whynan.torch.choice:choose
@@ -52,7 +54,6 @@ whynan.torch.choice:smallest_number
 whynan.torch.copies:OptimizerCopy.__init__
 whynan.torch.copies:TensorCopy.take
 whynan.torch.gate:Gate.suspicious
-whynan.torch.gate:Gate._together
 whynan.torch.loader:_plain
 whynan.torch.noted:Noted.__init__
 whynan.torch.origins:Origins._note
@@ -77,17 +78,15 @@ whynan.torch.trend:TrendWatch.measure
 whynan.torch.trend:_norm
 whynan.record.recorder:RunRecorder.step
 whynan.script.attempts:Attempt.__init__
-whynan.script.attempts:Runtime.forget_before
 whynan.script.attempts:capture
 whynan.script.capture:Plan.learn
 whynan.script.capture:_note
 whynan.script.journal:Journal._is_iterator
-whynan.script.journal:Journal.forget
-whynan.script.journal:Journal.mark
-whynan.script.journal:Journal.release
 whynan.script.random_states:take
 whynan.script.tape:Tape.add
 whynan.script.tape:Tape.mark
+whynan.script.tape:Tape.release
+whynan.script.tape:Tape.forget
 """.split()
 
 # what puts the hooks in and takes them out
@@ -117,8 +116,12 @@ whynan.record.store:Store.add_incident
 whynan.report.document:document
 whynan.script.capture:Captured.restore
 whynan.script.random_states:put
-whynan.script.journal:Journal.rewind
-whynan.script.journal:Journal.live
+whynan.script.tape:Tape.rewind
+whynan.script.tape:Tape.live
+whynan.script.deadline:Deadline.__init__
+whynan.record.recorder:RunRecorder.expected
+whynan.torch.conclusion:Conclusion.expect
+whynan.torch.conclusion:Conclusion.replayed
 whynan.script.silence:Silence.__enter__
 whynan.script.silence:Silence.__exit__
 whynan.torch.artifacts:writer

@@ -39,7 +39,7 @@ class StepBackend(Protocol):
         """Note what a replay needs (random state, sequence number); the result is kept as `attempt.noted`."""
 
     def leave(self, attempt: Any, error: BaseException | None) -> bool:
-        """Tell whether this attempt is to be run again now."""
+        """Tell whether this attempt is to be run again now. Also called when nothing is watched any more."""
 
     def loop_left(self) -> None:
         """The user's code leaves a loop by `break` or `return`."""

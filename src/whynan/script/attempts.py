@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -20,28 +19,28 @@ from whynan.script import random_states
 from whynan.script.capture import Captured, capture
 from whynan.script.deadline import Deadline
 from whynan.script.diversion import Diversion
-from whynan.script.hooks import Again, PlainAttempt
+from whynan.script.hooks import PLAIN, Again, PlainAttempt
 from whynan.script.journal import Journal
 from whynan.script.silence import Silence
 from whynan.script.sites import SiteTable
-
-FIRST, RUNNING, AGAIN, DONE = range(4)
+from whynan.script.tape import Tape
 
 
 class Attempt:
-    """One run of one body. As an iterator it yields itself once, and once more if the body is to be run again.
-
-    `leaving`: it is about to end by `break` or `return`, which leaves the loop.
+    """One run of one body. `turns` is the list over which the rewritten code iterates while the body runs: the attempt itself, to which it
+    adds itself once more if the body is to be run again. `leaving`: it is about to end by `break` or `return`, which leaves the loop.
     """
 
     __slots__ = (
         "captured", "deadline", "leaving", "live", "noted", "position", "random", "replaying", "runtime", "silence", "site", "site_id",
-        "started", "state",
+        "started", "tape", "turns",
     )  # fmt: skip
 
     def __init__(self, runtime: Runtime, site_id: int, live: dict[str, Any]) -> None:
-        self.runtime, self.site_id, self.site, self.live = runtime, site_id, runtime.sites[site_id], live
-        self.state, self.replaying, self.leaving = FIRST, False, False
+        self.runtime, self.site_id, self.site, self.live = runtime, site_id, runtime.sites.all[site_id], live
+        self.tape: Tape = runtime.journal.tape
+        self.turns: list[Attempt] = [self]
+        self.replaying = self.leaving = False
         self.noted: Any = None
         self.position = 0
         self.started = 0.0
@@ -59,17 +58,13 @@ class Attempt:
         """What the loop was given for this run."""
         return tuple(self.names[name] for name in self.site.target if name in self.names)
 
-    def __iter__(self) -> Iterator[Attempt]:
-        return self
+    def forget_before(self) -> None:
+        """No attempt that began earlier will be run again: what iterators gave before it may go."""
+        self.tape.forget(self.position)
 
-    def __next__(self) -> Attempt:
-        if self.state == FIRST:
-            self.state = RUNNING
-            return self
-        if self.state == AGAIN:
-            self.replaying = True
-            return self
-        raise StopIteration
+    def let_go(self) -> None:
+        """It will not be run again; what it captured would keep the values of its last run alive."""
+        self.captured, self.live = None, {}
 
     def __enter__(self) -> None:
         if self.replaying:
@@ -78,14 +73,14 @@ class Attempt:
             self.runtime.enter(self)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+        turns, self.turns = self.turns, []  # the list holds the attempt, which holds the values of the step
         if self.replaying:
-            self.state = DONE
             self.runtime.end_replay(self, error)
             return False
         if not self.runtime.leave(self, error):
-            self.state = DONE
             return False
-        self.state = AGAIN
+        self.replaying = True
+        turns.append(self)
         if error is None:
             raise Again  # a body that ended by `return` or `break` would leave the loop around it
         return True
@@ -99,25 +94,20 @@ class Runtime:
         self.journal = Journal()
         self.diversion = Diversion()
         self.spent = 0.0
-        self._local = threading.local()
 
     @property
     def stack(self) -> list[Attempt]:
         """The attempts that are running in this thread, outermost first."""
-        try:
-            return self._local.stack  # type: ignore[no-any-return]
-        except AttributeError:
-            stack: list[Attempt] = []
-            self._local.stack = stack
-            return stack
+        return self.journal.tape.attempts
 
-    def attempts(self, site_id: int, live: dict[str, Any]) -> Attempt | PlainAttempt:
+    def attempts(self, site_id: int, live: dict[str, Any]) -> Sequence[Attempt | PlainAttempt]:
+        """What the rewritten code iterates over."""
         if self.backend.watching:
             try:
-                return Attempt(self, site_id, live)
+                return Attempt(self, site_id, live).turns
             except Exception as error:
                 self._fault("beginning a step", error)
-        return PlainAttempt()
+        return PLAIN
 
     def next(self, iterator: Any) -> Any:
         return self._journalled(self.journal.next, iterator)
@@ -126,6 +116,8 @@ class Runtime:
         return self._journalled(self.journal.iterate, iterable)
 
     def record(self, thing: Any) -> Any:
+        if self.journal.external.get(type(thing)) is False:
+            return thing
         return self._journalled(self.journal.record, thing)
 
     def _journalled(self, note: Any, thing: Any) -> Any:
@@ -161,8 +153,8 @@ class Runtime:
     def enter(self, attempt: Attempt) -> None:
         start = attempt.started = time.perf_counter()
         try:
-            self.stack.append(attempt)
-            attempt.position = self.journal.mark()
+            attempt.tape.attempts.append(attempt)
+            attempt.position = attempt.tape.mark()
             attempt.random = random_states.take()
             attempt.captured = capture(attempt.site, attempt.live)
             attempt.noted = self.backend.enter(attempt)
@@ -172,27 +164,20 @@ class Runtime:
 
     def leave(self, attempt: Attempt, error: BaseException | None) -> bool:
         start = time.perf_counter()
-        stack = self.stack
+        stack = attempt.tape.attempts
         while stack and stack.pop() is not attempt:
             pass
         again = False
         try:
-            again = self.backend.watching and self.backend.leave(attempt, error)
+            again = self.backend.leave(attempt, error)
             if not again:
-                self.journal.release(attempt.position)
+                attempt.tape.release()
         except Exception as fault:
             self._fault("leaving a step", fault)
         if not again:
             attempt.captured = None
         self.spent += time.perf_counter() - start
         return again
-
-    def forget_before(self, attempt: Attempt, others: Iterable[Attempt]) -> None:
-        """No attempt that began earlier will be run again: what iterators gave before it may go, and so may what `others` captured, which
-        would keep the values of their last run alive."""
-        self.journal.forget(attempt.position)
-        for other in others:
-            other.captured, other.live = None, {}
 
     def begin_replay(self, attempt: Attempt) -> None:
         try:
@@ -208,7 +193,7 @@ class Runtime:
             overdue = self._end_silence(attempt)
             while self.stack and self.stack.pop() is not attempt:
                 pass
-            reasons = [*(attempt.captured.reasons if attempt.captured else ()), *self.journal.reasons]
+            reasons = [*(attempt.captured.reasons if attempt.captured else ()), *attempt.tape.reasons]
             self.backend.end_replay(attempt, None if overdue else error, [*overdue, *reasons])
         except Exception as fault:
             self._abandon(attempt, fault)
@@ -219,7 +204,8 @@ class Runtime:
             attempt.captured.restore()
         random_states.put(attempt.random)
         self.stack.append(attempt)
-        self.journal.rewind(attempt.position)
+        self.journal.resume(attempt.tape)
+        attempt.tape.rewind(attempt.position)
         attempt.silence = Silence()
         attempt.silence.__enter__()
 
@@ -235,7 +221,7 @@ class Runtime:
         finally:
             if silence is not None:
                 silence.restore()
-            self.journal.live()
+            attempt.tape.live()
         return [f"run again, the step had not ended after {deadline.seconds:.0f} s"] if deadline is not None and deadline.passed else []
 
     def _abandon(self, attempt: Attempt, fault: Exception) -> None:

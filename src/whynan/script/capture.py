@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from whynan.script.containers import Pairs, put_dict
-from whynan.script.kinds import Kind, dict_of, kind_of
-from whynan.script.sites import AttemptSite
+from whynan.script.containers import Pairs, put_dict, put_list, save_list
+from whynan.script.kinds import LIST, MEMBERS, Kind, dict_of, kind_of
+from whynan.script.sites import MODULE, AttemptSite
 
 DEPTH, SHALLOW = 4, 1  # how far below a name objects are followed: usually, and where that takes too long
 SHARE = 0.005  # of a step's time
+TURNS = 128  # steps after which a module is looked at again
 PATIENCE = 3  # steps in a row that take more than that
 MAX_OBJECTS = 512
 MAX_ELEMENTS = 64  # of a container whose elements are looked at
@@ -31,13 +32,17 @@ Undo = tuple[Callable[[Any, Any], "str | None"], Any, Any]
 class Captured:
     """`names`: the names that the body may bind, with their values. `reasons`, after `restore`: what could not be put back."""
 
-    __slots__ = ("_undo", "names", "reasons", "shallow")
+    __slots__ = ("_live", "_site", "_undo", "reasons", "shallow")
 
-    def __init__(self) -> None:
-        self.names: dict[str, Any] = {}
+    def __init__(self, site: AttemptSite, live: dict[str, Any]) -> None:
+        self._site, self._live = site, live
         self.reasons: list[str] = []
         self.shallow = False
         self._undo: list[Undo] = []
+
+    @property
+    def names(self) -> dict[str, Any]:
+        return {name: self._live[name] for name in self._site.bound if name in self._live}
 
     def restore(self) -> None:
         self.reasons = ["state further inside the program's own objects was not noted: it takes too long each step"] * self.shallow
@@ -51,60 +56,60 @@ class Captured:
 
 
 class Plan:
-    """What is known of a site: `bound` and `others` are the names to look at; `kinds` what has to be noted of each class."""
+    """What is known of a site: `kinds` what has to be noted of each class, `barren` the modules in whose trees nothing has to be. `last`:
+    when it was noted last; `late`: how often in a row that took long for the step."""
 
-    __slots__ = ("_last", "_late", "bound", "depth", "kinds", "others")
+    __slots__ = ("barren", "depth", "kinds", "last", "late", "turns")
 
-    def __init__(self, site: AttemptSite) -> None:
-        self.bound = tuple(name for name in site.live if name in site.bound)
-        self.others = tuple(name for name in site.live if name not in site.bound)
+    def __init__(self) -> None:
         self.kinds: dict[type, Kind | None] = {}
+        self.barren: set[int] = set()
         self.depth = DEPTH
-        self._late = 0
-        self._last = 0.0
+        self.late = self.turns = 0
+        self.last = 0.0
 
     def learn(self, value: Any) -> Kind | None:
         kind = self.kinds[type(value)] = kind_of(type(value), value)
         return kind
 
-    def took(self, start: float, seconds: float) -> None:
-        """Follow objects less far where noting them is out of proportion to the step: the time since it was done last."""
-        step, self._last = start - self._last, start
-        self._late = self._late + 1 if seconds > SHARE * step else 0
-        if self._late > PATIENCE:
+    def took_long(self) -> None:
+        """Follow objects less far where noting them is out of proportion to the step several times in a row."""
+        self.late += 1
+        if self.late > PATIENCE:
             self.depth = SHALLOW
 
 
 def capture(site: AttemptSite, live: dict[str, Any]) -> Captured:
-    """Note the state that a run of the body at `site` may change; `live` holds the values of its names."""
+    """Note the state that a run of the body at `site` may change; `live` holds the values of its names, or is the module's globals."""
     start = time.perf_counter()
     plan = site.memo.get("plan")
     if plan is None:
-        plan = site.memo["plan"] = Plan(site)
-    captured = Captured()
-    names, kinds, found = captured.names, plan.kinds, []
-    for name in plan.bound:
-        if name in live:
-            value = names[name] = live[name]
-            if kinds.get(type(value), MISSING) is not None:
-                found.append(value)
-    for name in plan.others:
-        if name in live:
-            value = live[name]
-            if kinds.get(type(value), MISSING) is not None:
-                found.append(value)
+        plan = site.memo["plan"] = Plan()
+    if site.function == MODULE:
+        live = {name: live[name] for name in site.live if name in live}
+    captured = Captured(site, live)
+    plan.turns += 1
+    if plan.turns % TURNS == 0:  # modules may have got new members
+        plan.barren.clear()
+    kinds, barren = plan.kinds, plan.barren
+    found = [value for value in live.values() if kinds.get(type(value), MISSING) is not None and id(value) not in barren]
     for namespace, written in site.namespaces:
         found += _note_globals(namespace, written, captured._undo)
     if found:
         _note(found, plan, captured._undo)
     captured.shallow = plan.depth == SHALLOW
-    plan.took(start, time.perf_counter() - start)
+    if time.perf_counter() - start > SHARE * (start - plan.last):
+        plan.took_long()
+    else:
+        plan.late = 0
+    plan.last = start
     return captured
 
 
 def _note(found: list[Any], plan: Plan, undo: list[Undo]) -> None:
     """Level by level, so that what lies nearest is noted where there is too much."""
-    kinds, seen = plan.kinds, set[int]()
+    kinds, barren = plan.kinds, plan.barren
+    seen: set[int] = set()
     for depth in range(plan.depth, -1, -1):
         inner: list[Any] = []
         for value in found:
@@ -114,12 +119,27 @@ def _note(found: list[Any], plan: Plan, undo: list[Undo]) -> None:
             if kind is None or id(value) in seen:
                 continue
             seen.add(id(value))
+            if kind is MEMBERS and _is_barren(value, plan):
+                barren.add(id(value))
+                continue
+            if kind is LIST and (not depth or not 0 < len(value) <= MAX_ELEMENTS):
+                undo.append((put_list, value, save_list(value)))
+                continue
             held = _note_one(value, kind, undo)
-            if depth:
-                inner += [v for v in held if kinds.get(type(v), MISSING) is not None]
+            if depth and held:
+                inner += [v for v in held if kinds.get(type(v), MISSING) is not None and id(v) not in barren]
         if not inner or len(seen) >= MAX_OBJECTS:
             return
         found = inner
+
+
+def _is_barren(module: Any, plan: Plan) -> bool:
+    """Whether a module and all below it are installed code's."""
+    kind = plan.kinds.get(type(module), MISSING)
+    if kind is MISSING:
+        kind = plan.learn(module)
+    members = dict_of(module).get("_modules", {}).values() if kind is MEMBERS else ()
+    return kind is None or kind is MEMBERS and all(_is_barren(member, plan) for member in members)
 
 
 def _note_one(value: Any, kind: Any, undo: list[Undo]) -> Iterable[Any]:

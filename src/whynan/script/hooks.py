@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 from whynan.core.backend import Passing
@@ -42,9 +41,6 @@ class PlainAttempt:
 
     replaying = False
 
-    def __iter__(self) -> Iterator[PlainAttempt]:
-        yield self
-
     def __enter__(self) -> None:
         pass
 
@@ -52,11 +48,14 @@ class PlainAttempt:
         pass
 
 
+PLAIN = (PlainAttempt(),)
+
+
 class PlainRuntime:
     """What rewritten code needs in a process that is not watched."""
 
-    def attempts(self, _site: int, _live: dict[str, Any]) -> PlainAttempt:
-        return PlainAttempt()
+    def attempts(self, _site: int, _live: dict[str, Any]) -> tuple[PlainAttempt, ...]:
+        return PLAIN
 
     def passing(self) -> None:
         pass

@@ -23,12 +23,13 @@ TEMPORARY = 2  # references to an argument that nobody else holds: the parameter
 
 
 class Journal:
-    """One tape a thread: a thread that the user starts inside an attempt asks its own questions."""
+    """One tape a thread: a thread that the user starts inside an attempt asks its own questions. `external` tells of every class that was
+    met whether its objects are external sources."""
 
     def __init__(self) -> None:
         self._local = threading.local()
         self._plain: set[type] = set()
-        self._external: dict[type, bool] = {}
+        self.external: dict[type, bool] = {}
         here = weakref.ref(self)
         os.register_at_fork(after_in_child=lambda: _start_afresh(here()))
 
@@ -40,6 +41,10 @@ class Journal:
             tape: Tape = Tape()
             self._local.tape = tape
             return tape
+
+    def resume(self, tape: Tape) -> None:
+        """Go on with `tape` in this thread: a forked child that runs a step again begins with a fresh one."""
+        self._local.tape = tape
 
     # ---- called by rewritten code ----
 
@@ -74,9 +79,9 @@ class Journal:
     def record(self, thing: Any) -> Any:
         """`x.step(...)` of the user is `journal.record(x).step(...)`: `thing` itself unless it is an external source."""
         kind = type(thing)
-        external = self._external.get(kind)
+        external = self.external.get(kind)
         if external is None:
-            external = self._external[kind] = is_external(kind)
+            external = self.external[kind] = is_external(kind)
         if not external or not self.tape.recording:
             return thing
         return _Source(thing, self)
@@ -87,33 +92,6 @@ class Journal:
             return True
         self._plain.add(kind)
         return False
-
-    # ---- called by the runtime ----
-
-    def mark(self) -> int:
-        """An attempt begins: keep what is given from here on. The position is for `rewind`, `forget` and `release`."""
-        return self.tape.mark()
-
-    def release(self, position: int) -> None:
-        """The attempt that began at `position` has ended and won't be run again."""
-        self.tape.release()
-
-    def forget(self, position: int) -> None:
-        """No attempt that began before `position` will be run again."""
-        self.tape.forget(position)
-
-    def rewind(self, position: int) -> None:
-        """A replay begins: give again what was given from `position` on."""
-        self.tape.rewind(position)
-
-    def live(self) -> None:
-        """The replay is over."""
-        self.tape.live()
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why what the last replay of this thread was given may differ."""
-        return self.tape.reasons
 
     # ---- external sources ----
 
@@ -138,7 +116,7 @@ class Journal:
         finally:
             tape.recording = True
             if tape.marks != marks:
-                self._external[type(getattr(method, "__self__", None))] = False
+                self.external[type(getattr(method, "__self__", None))] = False
         if tape.marks == marks:
             tape.fill(entry, value)
         return value

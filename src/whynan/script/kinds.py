@@ -26,6 +26,10 @@ class Kind(NamedTuple):
     exact: bool = False
 
 
+MEMBERS = Kind(members=True)
+LIST = Kind(containers.SAVERS[list], exact=True)
+
+
 def kind_of(kind: type, value: Any) -> Kind | None:
     """None for what a body can't change in a way that would have to be put back: numbers, functions, tensors, installed
     objects."""
@@ -39,8 +43,8 @@ def kind_of(kind: type, value: Any) -> Kind | None:
         slots = tuple(_slots(kind))
         return Kind(saver, bool(kind.__dictoffset__), slots, _has_members(kind, value)) if saver or kind.__dictoffset__ or slots else None
     if saver is not None:
-        return Kind(saver, exact=kind in containers.SAVERS)
-    return Kind(members=True) if _has_members(kind, value) else None
+        return LIST if kind is list else Kind(saver, exact=kind in containers.SAVERS)
+    return MEMBERS if _has_members(kind, value) else None
 
 
 def dict_of(value: Any) -> dict[str, Any]:

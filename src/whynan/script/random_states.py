@@ -16,7 +16,6 @@ from typing import Any
 
 WORDS = 624
 SIZE = 4 * (WORDS + 1)
-TELLING = 16  # bytes: the index and three words, or as many words beside the index
 
 State = tuple[Any, ...]
 Take = Callable[[], Any]
@@ -27,13 +26,19 @@ def _memory(address: int, size: int) -> memoryview:
     return memoryview((ctypes.c_char * size).from_address(address)).cast("B")
 
 
+def _four_words(address: int) -> tuple[ctypes.c_uint64, ctypes.c_uint64]:
+    """Enough to tell one state from another: the index and its neighbours."""
+    return ctypes.c_uint64.from_address(address), ctypes.c_uint64.from_address(address + 8)
+
+
 class PythonRandom:
     """A `random.Random`: index and words follow the object's header, the pending Gaussian is an attribute."""
 
     def __init__(self, generator: Any) -> None:
         self._generator = generator
-        self._words = _memory(id(generator) + object.__basicsize__, SIZE)
-        self._seen, self._kept = b"", b""
+        address = id(generator) + object.__basicsize__
+        self._words, self._head = _memory(address, SIZE), _four_words(address)
+        self._seen, self._kept = (-1, -1), b""
         try:
             found = self._is_there()
         except Exception:
@@ -49,7 +54,8 @@ class PythonRandom:
         return struct.unpack(f"=i{WORDS}I", self._words) == (words[-1], *words[:-1])
 
     def _take(self) -> Any:
-        seen = self._words[:TELLING].tobytes()
+        index, words = self._head
+        seen = index.value, words.value
         if seen != self._seen:
             self._seen, self._kept = seen, self._words.tobytes()
         return self._kept, self._generator.gauss_next
@@ -63,7 +69,7 @@ class NumpyRandom:
 
     def __init__(self, generator: Any) -> None:
         self._generator = generator
-        self._seen, self._kept = b"", b""
+        self._seen, self._kept = (-1, -1), b""
         try:
             found = self._find()
         except Exception:
@@ -72,7 +78,8 @@ class NumpyRandom:
         self.put: Put = self._put if found else generator.set_state
 
     def _find(self) -> bool:
-        self._words = _memory(int(self._generator._bit_generator.ctypes.state_address), SIZE)
+        address = int(self._generator._bit_generator.ctypes.state_address)
+        self._words, self._tail = _memory(address, SIZE), _four_words(address + SIZE - 16)
         name, words, position, _, _ = self._generator.get_state()
         if name != "MT19937" or struct.unpack(f"={WORDS}Ii", self._words) != (*words.tolist(), position):
             return False
@@ -81,7 +88,8 @@ class NumpyRandom:
         return offset is not None
 
     def _take(self) -> Any:
-        seen = self._words[-TELLING:].tobytes()
+        words, index = self._tail
+        seen = words.value, index.value
         if seen != self._seen:
             self._seen, self._kept = seen, self._words.tobytes()
         return self._kept, self._gauss.tobytes()

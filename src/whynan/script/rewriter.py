@@ -11,7 +11,7 @@ from whynan.script.declarations import hoist_declarations
 from whynan.script.names import ModuleNames
 from whynan.script.references import last_name, references
 from whynan.script.scopes import Function, Scope
-from whynan.script.sites import AttemptSite, SiteTable
+from whynan.script.sites import MODULE, AttemptSite, SiteTable
 from whynan.script.sources import iterates, takes, watched_iterable
 from whynan.script.wrap import as_loop_body, hook, place, split_preamble, wrap_in_function, wrap_in_module
 
@@ -139,7 +139,7 @@ class Rewriter(ast.NodeTransformer):
             file=self._file,
             line=node.lineno,
             kind=kind,
-            function=scope.qualname or "<module>",
+            function=scope.qualname or MODULE,
             target=tuple(sorted(target)),
             bound=tuple(sorted(bound)),
             touched=tuple(sorted(touched)),

@@ -7,6 +7,7 @@ from types import CodeType
 from typing import Any, Literal
 
 FINITE_CHECKS = frozenset({"isfinite", "isnan", "isinf", "nan_to_num", "nan_to_num_"})
+MODULE = "<module>"
 Namespace = tuple[dict[str, Any], tuple[str, ...]]
 
 
@@ -45,19 +46,19 @@ class SiteTable:
         self.namespaces: list[Namespace] = []
         self.touches_gradients = False
         self.checks_finite = False
-        self._sites: list[AttemptSite] = []
+        self.all: list[AttemptSite] = []
         self._globals_written: dict[str, tuple[str, ...]] = {}
         self._originals: dict[str, dict[tuple[str, int], CodeType]] = {}
 
     def add(self, site: AttemptSite) -> int:
-        self._sites.append(site)
-        return len(self._sites) - 1
+        self.all.append(site)
+        return len(self.all) - 1
 
     def __getitem__(self, index: int) -> AttemptSite:
-        return self._sites[index]
+        return self.all[index]
 
     def __len__(self) -> int:
-        return len(self._sites)
+        return len(self.all)
 
     def writes_globals(self, filename: str, names: tuple[str, ...]) -> None:
         """Functions of `filename` declare `names` global and bind them."""

@@ -24,28 +24,30 @@ class Entry:
 
 class Tape:
     """`position`s count all entries there ever were. `cursor` is the position of the next answer in a replay, None outside of
-    one."""
+    one. `entries` are what is kept of it. `attempts`: those that are running in the
+    thread, outermost first."""
 
     def __init__(self) -> None:
+        self.attempts: list[Any] = []
         self.recording = False
         self.cursor: int | None = None
         self.marks = 0
         self.open = 0
         self.reasons: list[str] = []
-        self._entries: list[Entry] = []
+        self.entries: list[Entry] = []
         self._dropped = 0
         self._bytes = 0
 
     @property
     def end(self) -> int:
-        return self._dropped + len(self._entries)
+        return self._dropped + len(self.entries)
 
     def mark(self) -> int:
         """Everything from here on is kept until it is forgotten."""
         self.marks += 1
         self.open += 1
         self.recording = True
-        return self.end
+        return self._dropped + len(self.entries)
 
     def release(self) -> None:
         """One attempt has ended. After the outermost one nothing is kept."""
@@ -57,11 +59,11 @@ class Tape:
     def add(self, entry: Entry) -> Entry:
         entry.size = _size(entry.value)
         self._bytes += entry.size
-        self._entries.append(entry)
+        self.entries.append(entry)
         if self.cursor is not None:
             self.cursor = self.end
-        elif self._bytes > MAX_BYTES or len(self._entries) > MAX_ENTRIES:
-            self.forget(self.end - len(self._entries) // 2)
+        elif self._bytes > MAX_BYTES or len(self.entries) > MAX_ENTRIES:
+            self.forget(self.end - len(self.entries) // 2)
         return entry
 
     def fill(self, entry: Entry, value: Any) -> None:
@@ -73,8 +75,8 @@ class Tape:
         count = position - self._dropped
         if count <= 0:
             return
-        self._bytes -= sum(entry.size for entry in self._entries[:count])
-        del self._entries[:count]
+        self._bytes -= sum(entry.size for entry in self.entries[:count])
+        del self.entries[:count]
         self._dropped = max(self._dropped, position)
 
     def rewind(self, position: int) -> None:
@@ -90,7 +92,7 @@ class Tape:
         """The next answer, if it is of one of `kinds`; None where the source itself has to be asked."""
         if self.cursor is None or self.cursor >= self.end:
             return None
-        entry = self._entries[self.cursor - self._dropped]
+        entry = self.entries[self.cursor - self._dropped]
         if entry.kind not in kinds:
             self._lose("it took another way through its iterators than the first time")
             return None

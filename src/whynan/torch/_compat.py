@@ -13,9 +13,9 @@ from torch.multiprocessing.reductions import StorageWeakRef
 Engine = Callable[..., Any]
 
 
-def sequence_number() -> int:
-    """The number that the next autograd node will get; nodes made before have smaller ones."""
-    return int(torch._C._autograd._get_sequence_nr())
+sequence_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
+"""The number that the next autograd node will get; nodes made before have smaller ones."""
+random_state: Callable[[], torch.Tensor] = torch.default_generator.get_state
 
 
 def current_node() -> Any | None:
@@ -67,6 +67,11 @@ def saving_nowhere() -> Iterator[None]:
         yield
     finally:
         serialization._open_zipfile_writer = open_writer
+
+
+def cuda_in_use() -> bool:
+    """As `torch.cuda.is_initialized`, for a process that was not forked from one that uses it."""
+    return torch.cuda._initialized
 
 
 def compiling() -> bool:

@@ -8,8 +8,6 @@ import time
 from types import CodeType
 from typing import Any
 
-import torch
-
 from whynan.core.backend import Passing, Recorder
 from whynan.torch import _compat
 from whynan.torch.backward import BackwardWatch
@@ -98,7 +96,8 @@ class TorchBackend:
     def compiles(self) -> None:
         """The program is about to compile something for the first time."""
         self.state.compiles = True
-        _compat.never_compile(_compat.compiling, _compat.set_compiler, BackwardWatch.engine, RunState.guarded)
+        ours = BackwardWatch.engine, BackwardWatch._sheltered, UpdateWatch.before_step, UpdateWatch.after_step, RunState.unseen
+        _compat.never_compile(_compat.compiling, _compat.set_compiler, *ours)
 
     def original_code(self, code: CodeType) -> CodeType | None:
         """The user's code as it was before it was rewritten."""
@@ -109,40 +108,43 @@ class TorchBackend:
     def enter(self, attempt: Any) -> Noted:
         state = self.state
         registry = state.registry
-        found = scales(registry.scalers) if registry.scalers else ()
-        noted = Noted(_compat.sequence_number(), state.counter.done, torch.get_rng_state(), device_generators(), found)
-        policy = state.policies.of(attempt)
-        if policy.may_be_chosen and registry.modules:
+        devices = device_generators() if _compat.cuda_in_use() else ()
+        found = scales(registry.scalers) if registry.scaled else ()
+        policy = state.policies.known.get(attempt.site_id) or state.policies.of(attempt)
+        noted = Noted(policy, _compat.sequence_number(), state.counter.done, _compat.random_state(), devices, found)
+        if registry.buffered and (policy.chosen or not policy.settled):
             noted.buffers = policy.buffers
             noted.buffers.take([b for _, _, b in registry.buffers()])
         return noted
 
     def leave(self, attempt: Any, error: BaseException | None) -> bool:
         state = self.state
+        if not state.watching:
+            return False
         if state.found is not None:
             return state.found.attempt is attempt
-        if isinstance(error, (Passing, KeyboardInterrupt)):
+        if error is not None and isinstance(error, (Passing, KeyboardInterrupt)):
             return False
-        spoiled = self._spoiled(attempt) if error is None and not state.replaying and attempt.noted is not None else []
         if self._hits.pending is not None and self._hits.ended(attempt, error):
             return True
-        if isinstance(error, Exception):
-            return self._hits.by_exception(attempt, error)
-        return bool(spoiled) and self._hits.written_by_hand(attempt, spoiled)
+        if error is not None:
+            return isinstance(error, Exception) and self._hits.by_exception(attempt, error)
+        noted = attempt.noted
+        if noted is None or state.replay is not None and state.replaying:
+            return False
+        noted.policy.close(noted)
+        return noted.leaves is not None and self._is_spoiled(attempt)
 
     def loop_left(self) -> None:
         self._hits.loop_left()
 
-    def _spoiled(self, attempt: Any) -> list[torch.Tensor]:
-        """Leaves that no optimizer's step wrote and that are not finite at the end of an attempt."""
+    def _is_spoiled(self, attempt: Any) -> bool:
+        """Whether leaves that no optimizer's step wrote are not finite at the end of the attempt, which then is run again."""
         noted: Noted = attempt.noted
-        policy = self.state.policies.of(attempt)
-        policy.close(noted)
-        if noted.leaves is None:
-            return []
         if noted.stepped and noted.backwards == 1:
-            policy.handwork.ordinary()
-        return [t for t in noted.leaves.tensors if not finite(t)]
+            noted.policy.handwork.ordinary()
+        bad = [t for t in noted.leaves.tensors if not finite(t)] if noted.leaves is not None else []
+        return bool(bad) and self._hits.written_by_hand(attempt, bad)
 
     # ---- replays ----
 

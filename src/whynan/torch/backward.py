@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+import time
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -22,6 +25,7 @@ from whynan.torch.run_state import RunState
 from whynan.torch.scaling import SKIPS
 from whynan.torch.trial import overflows_at_scale_one
 
+version_of = attrgetter("_version")
 SETTLED = 3  # backwards of a place after which the attempts around it that none has chosen are taken for mere loops
 
 
@@ -35,39 +39,58 @@ class BackwardWatch:
         self._policy: Policy | None = None
         self._depth = 0
 
-    def are_checked(self, grads: list[torch.Tensor]) -> bool:
-        """Whether `grads` are as the last check found them."""
-        ids, versions = self.checked
-        if [id(g) for g in grads] == ids:
-            return [g._version for g in grads] == versions
-        known = dict(zip(ids, versions, strict=True))
+    def are_among_checked(self, grads: list[torch.Tensor]) -> bool:
+        """Whether each of `grads` is as the last check found it."""
+        known = dict(zip(*self.checked, strict=True))
         return all(known.get(id(g)) == g._version for g in grads)
 
-    def engine(self, original: Any, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Stands for the function through which every backward reaches the autograd engine."""
+    def engine(self, original: Any, outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Stands for the function through which every backward reaches the autograd engine. (Written out: in a step of a millisecond every
+        further call counts.)"""
         state = self._state
-        if not (state.watching or state.replay) or self._depth or _compat.compiling() or not state.here:
+        if not (state.watching or state.replay) or self._depth or state.compiles and _compat.compiling():
             return original(outputs, *args, **kwargs)
-        roots = [o for o in outputs if isinstance(o, torch.Tensor)]
-        state.guarded("checking a loss", self._before, roots)
+        if state.replay is not None or state.compiles:
+            return self._sheltered(original, outputs, *args, **kwargs)
+        start = time.perf_counter()
+        try:
+            roots = tensors_of(outputs)
+            self._before(roots)
+        except Exception as error:
+            state.fault("checking a loss", error)
         self._depth += 1
-        if state.replay is not None:
-            state.replay.trace.where.engine_frames.append(user_frame(sys._getframe(1)))
+        state.spent += time.perf_counter() - start
         try:
             results = original(outputs, *args, **kwargs)
         finally:
             self._depth -= 1
-            if state.replay is not None and state.replay.trace.where.engine_frames:
-                state.replay.trace.where.engine_frames.pop()
-        if kwargs.get("accumulate_grad"):
-            state.guarded("checking gradients", self._accumulated, roots)
-        else:
-            state.guarded("checking gradients", self._given, roots, results, args[3] if len(args) > 3 else ())
+        start = time.perf_counter()
+        try:
+            self._after(roots, results, args, kwargs)
+        except Exception as error:
+            state.fault("checking gradients", error)
+        state.spent += time.perf_counter() - start
+        return results
+
+    def _sheltered(self, original: Any, outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The same where a compiler or the recorder would see our checks."""
+        state, roots = self._state, tensors_of(outputs)
+        state.unseen("checking a loss", self._before, roots)
+        frames = state.replay.trace.where.engine_frames if state.replay is not None else []
+        frames.append(user_frame(sys._getframe(2)))
+        self._depth += 1
+        try:
+            results = original(outputs, *args, **kwargs)
+        finally:
+            self._depth -= 1
+            if frames:
+                frames.pop()
+        state.unseen("checking gradients", self._after, roots, results, args, kwargs)
         return results
 
     # ---- before ----
 
-    def _before(self, roots: list[torch.Tensor]) -> None:
+    def _before(self, roots: Sequence[torch.Tensor]) -> None:
         state = self._state
         if state.finish is not None:
             raise state.finish
@@ -81,12 +104,12 @@ class BackwardWatch:
             return
         self._count(roots)
         if single:
-            unscaled = state.scaling.unscaled(roots[0])
+            unscaled = state.scaling.unscaled(roots[0]) if state.registry.scaled else None
             state.trend.loss = loss if unscaled is None else float(unscaled)
 
-    def _count(self, roots: list[torch.Tensor]) -> None:
+    def _count(self, roots: Sequence[torch.Tensor]) -> None:
         state = self._state
-        stack = state.stack
+        stack = state.runtime.stack if state.closure_level is None else state.stack
         chosen = state.counter.count(stack, roots)
         if state.trace_step is not None:
             self._live.step_counted()
@@ -95,27 +118,37 @@ class BackwardWatch:
         if chosen is None:
             self._policy = None
             return
-        policy = self._policy = state.policies.of(chosen)
+        policy = self._policy = chosen.noted.policy
         policy.backward(chosen.noted)
-        outer = self._mere_loops(chosen) if policy.chosen > SETTLED and stack[0] is not chosen else ()
-        state.runtime.forget_before(chosen, outer)
+        if chosen.tape.entries:
+            chosen.forget_before()
+        if policy.chosen > SETTLED:
+            for attempt in stack:
+                if attempt is chosen:
+                    break
+                if attempt.captured is not None:
+                    self._let_go_around(chosen)
+                    break
 
-    def _mere_loops(self, chosen: Any) -> list[Any]:
-        """The attempts around `chosen` that will not be run again. (A script that looks for bad gradients itself may do so in the loop
-        around the function that computes them.)"""
+    def _let_go_around(self, chosen: Any) -> None:
+        """What the attempts around `chosen` noted, if they will not be run again. (A script that looks for bad gradients itself may do so
+        in the loop around the function that computes them.)"""
         state = self._state
         outer = list(itertools.takewhile(lambda a: a is not chosen, state.runtime.stack))
         if state.runtime.sites.checks_finite and chosen.site.kind == "function":
             loop = next((a for a in reversed(outer) if a.site.kind == "loop"), None)
             outer = [a for a in outer if a is not loop]
-        return [a for a in outer if not state.policies.of(a).may_be_replayed]
+        for attempt in outer:
+            if not state.policies.of(attempt).may_be_replayed:
+                attempt.let_go()
 
     # ---- after ----
 
-    def _accumulated(self, roots: list[torch.Tensor]) -> None:
-        """After a backward that wrote into `.grad`."""
-        state = self._state
-        policy = self._policy
+    def _after(self, roots: Sequence[torch.Tensor], results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if not kwargs.get("accumulate_grad"):
+            self._given(roots, results, args[3] if len(args) > 3 else ())
+            return
+        state, policy = self._state, self._policy
         if policy is None or not policy.settled or policy.fresh_leaves:
             self._learn_leaves(roots)
         leaves = state.registry.leaves()
@@ -123,13 +156,13 @@ class BackwardWatch:
         if grads and state.gate.suspicious(grads):
             bad = [p for p in leaves if p.grad is not None and not finite(p.grad)]
             self._report(roots, bad, [p.grad for p in bad])
-        self.checked = ([], []) if self._hits.pending is not None else ([id(g) for g in grads], [g._version for g in grads])
-        if state.registry.modules:
+        self.checked = ([], []) if self._hits.pending is not None else (list(map(id, grads)), list(map(version_of, grads)))
+        if state.registry.buffered:
             self._check_buffers(roots)
         if policy is None or policy.handwork.by_hand is not False:
             self._note_handwork([p for p in leaves if p.grad is not None])
 
-    def _given(self, roots: list[torch.Tensor], results: Any, inputs: Any) -> None:
+    def _given(self, roots: Sequence[torch.Tensor], results: Any, inputs: Any) -> None:
         """After `autograd.grad`, which gives the gradients of `inputs` as `results`."""
         grads = [r for r in results or () if isinstance(r, torch.Tensor)]
         if grads and self._state.gate.suspicious(grads):
@@ -138,7 +171,7 @@ class BackwardWatch:
             self._report(roots, [i for i, _ in pairs], [r for _, r in pairs])
         self._note_handwork(self._state.registry.note_leaves([i for i in inputs if isinstance(i, torch.Tensor)]))
 
-    def _report(self, roots: list[torch.Tensor], bad: list[torch.Tensor], values: list[Any]) -> None:
+    def _report(self, roots: Sequence[torch.Tensor], bad: list[torch.Tensor], values: list[Any]) -> None:
         if bad and not self._belongs_to_scale(roots, bad):
             self._hits.harm("gradient", bad, roots, values=values)
 
@@ -149,7 +182,7 @@ class BackwardWatch:
         chosen = self._state.counter.last
         return chosen is not None and any(tensor.shape == given.shape for given in tensors_in(chosen.batch))
 
-    def _learn_leaves(self, roots: list[torch.Tensor]) -> None:
+    def _learn_leaves(self, roots: Sequence[torch.Tensor]) -> None:
         """Leaves without an optimizer are looked for in a place's first steps, and always where there were some."""
         if self._state.registry.learn_leaves(roots) and self._policy is not None:
             self._policy.fresh_leaves = True
@@ -163,13 +196,13 @@ class BackwardWatch:
             text = "updates without an optimizer's step: a copy of their parameters is kept for a replay"
             state.policies.say_once(state.limits, text)
 
-    def _check_buffers(self, roots: list[torch.Tensor]) -> None:
+    def _check_buffers(self, roots: Sequence[torch.Tensor]) -> None:
         known = self._state.registry.buffers()
         bad = [buffer for _, _, buffer in known if not finite(buffer)] if not all_finite(b for _, _, b in known) else []
         if bad:
             self._hits.harm("buffer", bad, roots)
 
-    def _belongs_to_scale(self, roots: list[torch.Tensor], bad: list[torch.Tensor]) -> bool:
+    def _belongs_to_scale(self, roots: Sequence[torch.Tensor], bad: list[torch.Tensor]) -> bool:
         """Whether a scale of 1 gives finite gradients: then the scaler will skip the step and lower the scale, as it should."""
         state = self._state
         if state.replay is not None or not state.scaling.is_scaled(roots):
@@ -183,3 +216,9 @@ class BackwardWatch:
         if chosen is None:
             return True
         return not overflows_at_scale_one(state, Found("gradient", bad, state.counter.done, chosen, None, None, True))
+
+
+def tensors_of(outputs: Sequence[Any]) -> Sequence[torch.Tensor]:
+    if len(outputs) == 1 and isinstance(outputs[0], torch.Tensor):
+        return outputs
+    return [o for o in outputs if isinstance(o, torch.Tensor)]

@@ -7,6 +7,7 @@ Walking the graph costs, so the answer is learned for every place and used again
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from whynan.torch import _compat
 LEARNING_RUNS = 3
 MOST_RUNS = 12  # after so many different answers the last one stands
 NEVER = 1 << 62
+site_of = attrgetter("site_id")
 
 
 def smallest_number(roots: Iterable[torch.Tensor]) -> int:
@@ -51,24 +53,34 @@ class Steps:
         self._levels: dict[tuple[int, int], list[int]] = {}
         self._sites: set[int] = set()
         self._settled: dict[tuple[int, int], int] = {}
+        self._plain: dict[tuple[int, ...], tuple[int, int]] = {}
 
     def count(self, stack: Sequence[Any], roots: Sequence[torch.Tensor]) -> Any | None:
         """Count the step of a backward over `roots`; returns the attempt that it belongs to."""
-        chosen = self._learned(stack, roots)
-        self.last = chosen
+        key = tuple(map(site_of, stack))
+        level, sites = self._plain.get(key, (0, -1))
+        if sites != len(self._sites):
+            return self._count_afresh(key, stack, roots)
+        chosen = self.last = stack[level]
+        if not chosen.noted.counted:
+            chosen.noted.counted = True
+            self.done = chosen.noted.steps_before + 1
+        return chosen
+
+    def _count_afresh(self, key: tuple[int, ...], stack: Sequence[Any], roots: Sequence[torch.Tensor]) -> Any | None:
+        """The way is remembered for stacks whose choice is settled and of which no other place is a step, until there are more such
+        places."""
+        chosen = self.last = self._learned(stack, roots)
         if chosen is None:
             self.done += 1
             return None
-        if len(stack) == 1 and not chosen.noted.counted:  # the usual loop
-            self._sites.add(chosen.site_id)
-            chosen.noted.counted = True
-            self.done = chosen.noted.steps_before + 1
-            return chosen
         self._sites.add(chosen.site_id)
         owner = self._owner(stack, chosen)
         if not self._inside_counted(stack, owner):
             owner.noted.counted = True
             self.done = owner.noted.steps_before + 1
+        if key and self._settled.get((key[-1], len(key))) is not None and sum(site in self._sites for site in key) == 1:
+            self._plain[key] = stack.index(chosen), len(self._sites)
         return chosen
 
     def _inside_counted(self, stack: Sequence[Any], chosen: Any) -> bool:

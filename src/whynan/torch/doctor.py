@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -81,11 +83,28 @@ def _running_node() -> bool:
 
 
 def _finite_check() -> bool:
-    good, bad = torch.tensor([0.0, -0.0, 1e-45, 3e38]), torch.tensor([1.0, torch.inf])
+    return _is_checked(torch.tensor([0.0, -0.0, 1e-45, 3e38])) and _is_checked(torch.tensor([0.0, -0.0, 6e-8, 6e4], dtype=torch.float16))
+
+
+def _is_checked(good: torch.Tensor) -> bool:
+    bad = torch.tensor([1.0, torch.inf], dtype=good.dtype)
     before, version = good.clone(), good._version
     quiet = not Gate().suspicious([good])
-    unchanged = torch.equal(good.view(torch.int32), before.view(torch.int32)) and good._version == version
+    unchanged = torch.equal(good.view(torch.uint8), before.view(torch.uint8)) and good._version == version
     return quiet and unchanged and Gate().suspicious([good, bad])
+
+
+def _random_state() -> bool:
+    return torch.equal(_compat.random_state(), torch.get_rng_state()) and _compat.cuda_in_use() == torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+
+
+def _saving() -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        kept, left_out = Path(folder, "kept"), Path(folder, "left out")
+        with _compat.saving_nowhere():
+            torch.save(torch.ones(1), left_out)
+        torch.save(torch.ones(1), kept)
+        return kept.exists() and not left_out.exists()
 
 
 def _storage_identity() -> bool:
@@ -99,7 +118,7 @@ def _hooks() -> bool:
     seen: list[str] = []
 
     class Watcher:
-        def engine(self, original, outputs, args, kwargs):  # type: ignore[no-untyped-def]
+        def engine(self, original, outputs, *args, **kwargs):  # type: ignore[no-untyped-def]
             seen.append("engine")
             return original(outputs, *args, **kwargs)
 
@@ -132,5 +151,7 @@ HOOKS = {
     "the running autograd node": _running_node,
     "the fused finite check": _finite_check,
     "storage identity": _storage_identity,
+    "the random state": _random_state,
+    "saving into memory": _saving,
     "hooks in and out": _hooks,
 }

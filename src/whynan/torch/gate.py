@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import torch
 
@@ -11,8 +12,11 @@ from whynan.torch import _compat
 from whynan.torch.measure import plain
 
 FUSED = frozenset({torch.float16, torch.bfloat16, torch.float32})
-SUMMED = frozenset({torch.float32, torch.float64, torch.bfloat16})  # half precision would overflow
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})  # subclasses (distributed, masked) keep their values elsewhere
+traits = attrgetter("dtype", "__class__", "is_cpu", "requires_grad")
+item = torch.Tensor.item
+WIDE = (torch.float32, torch.float64, torch.bfloat16)  # sums of half precision overflow
+SUMMED = frozenset((dtype, kind, True, False) for dtype in WIDE for kind in PLAIN)
 
 
 class Gate:
@@ -22,14 +26,13 @@ class Gate:
         self._flags: dict[torch.device, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def suspicious(self, tensors: Sequence[torch.Tensor]) -> bool:
-        """Whether something may be non-finite: True is to be confirmed. Plain tensors of the CPU are summed, others, in one call,
-        multiplied by exactly 1 and their version counters put back."""
+        """Whether something is non-finite. Plain tensors of the CPU are summed, others, in one call, multiplied by exactly 1 and their
+        version counters put back."""
         if not tensors:
             return False
-        for tensor in tensors:
-            if tensor.dtype not in SUMMED or not tensor.is_cpu or type(tensor) not in PLAIN or tensor.requires_grad:
-                return self._suspicious_by_group(tensors)
-        return not math.isfinite(sum([tensor.sum().item() for tensor in tensors]))
+        if not SUMMED.issuperset(map(traits, tensors)):
+            return self._suspicious_by_group(tensors)
+        return not math.isfinite(sum(map(item, map(torch.sum, tensors)))) and not all_finite(tensors)
 
     def _suspicious_by_group(self, tensors: Sequence[torch.Tensor]) -> bool:
         device, dtype = tensors[0].device, tensors[0].dtype

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -32,7 +33,7 @@ class Hits:
         self._left_out: Found | None = None
         self._given_up: Found | None = None
 
-    def harm(self, what: What, tensors: list[torch.Tensor], roots: list[torch.Tensor], values: list[Any] | None = None) -> None:
+    def harm(self, what: What, tensors: Sequence[torch.Tensor], roots: Sequence[torch.Tensor], values: list[Any] | None = None) -> None:
         """`tensors` are not finite (for a gradient: the leaves whose gradients, `values`, are not)."""
         values = values if values is not None else list(tensors)
         state = self._state
@@ -73,7 +74,7 @@ class Hits:
         """Parameters that were updated without an optimizer are not finite at the end of the attempt."""
         return self._at_end(Found("parameter", bad, attempt.noted.steps_before, attempt, user_site()))
 
-    def _found(self, what: What, tensors: list[torch.Tensor], roots: list[torch.Tensor], values: list[Any]) -> Found:
+    def _found(self, what: What, tensors: Sequence[torch.Tensor], roots: Sequence[torch.Tensor], values: list[Any]) -> Found:
         state = self._state
         chosen = choose(state.stack, roots) if roots else state.counter.last
         if chosen is not None and chosen not in state.stack:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ class Found:
     `names` are those of the tensors by their ids, as long as the variables that held them are still bound to them."""
 
     what: What
-    tensors: list[torch.Tensor]
+    tensors: Sequence[torch.Tensor]
     step: int
     attempt: Any = None
     site: Site | None = None
@@ -123,7 +123,7 @@ def diagnose(session: Session) -> Incident:
     return Incident(session, birth, diagnoses, prescribe(birth, diagnoses, causes))
 
 
-def _named(tensors: list[torch.Tensor], names: Names, what: What) -> tuple[str, ...]:
+def _named(tensors: Sequence[torch.Tensor], names: Names, what: What) -> tuple[str, ...]:
     known = [names.of(t) for t in tensors]
     if what in ("loss", "exception"):
         return tuple(n for n in known if n)

@@ -13,8 +13,10 @@ from whynan.torch.copies import OptimizerCopy, TensorCopy
 
 @dataclass(slots=True)
 class Noted:
-    """`sequence`: autograd's next number on entry; `steps_before`: steps done by then; `counted`: this attempt is one of them."""
+    """`policy`: what is known of the attempt's place; `sequence`: autograd's next number on entry; `steps_before`: steps done by then;
+    `counted`: this attempt is one of them."""
 
+    policy: Any
     sequence: int
     steps_before: int
     random: torch.Tensor
@@ -30,8 +32,6 @@ class Noted:
 
 def device_generators() -> Sequence[tuple[torch.Generator, torch.Tensor]]:
     """The states of accelerator generators, without waiting for the device: a seed and an offset each."""
-    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return ()
     return [(g, g.get_state()) for g in torch.cuda.default_generators]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -23,20 +24,13 @@ class Policy:
     `fresh_leaves`: its graphs end in leaves that no optimizer holds; `updates`: an optimizer has stepped inside it."""
 
     runs: int = 0
+    settled: bool = False
     chosen: int = 0
     overwrites: bool = False
     buffers: TensorCopy = field(default_factory=TensorCopy)
     handwork: Handwork = field(default_factory=Handwork)
     fresh_leaves: bool = False
     updates: bool = False
-
-    @property
-    def settled(self) -> bool:
-        return self.runs >= LEARNING_RUNS
-
-    @property
-    def may_be_chosen(self) -> bool:
-        return self.chosen > 0 or self.runs < LEARNING_RUNS
 
     @property
     def may_be_replayed(self) -> bool:
@@ -52,18 +46,19 @@ class Policy:
 
     def close(self, noted: Noted) -> None:
         self.runs += 1
+        self.settled = self.runs >= LEARNING_RUNS
         noted.written = ()
 
 
 class Policies:
     def __init__(self) -> None:
-        self._known: dict[int, Policy] = {}
+        self.known: dict[int, Policy] = {}
         self._said: set[str] = set()
 
     def of(self, attempt: Any) -> Policy:
-        policy = self._known.get(attempt.site_id)
+        policy = self.known.get(attempt.site_id)
         if policy is None:
-            policy = self._known[attempt.site_id] = Policy()
+            policy = self.known[attempt.site_id] = Policy()
         return policy
 
     def replayed_for_exception(self, attempt: Any, stack: list[Any]) -> bool:
@@ -93,7 +88,10 @@ class Character:
         own = type(optimizer).__module__.startswith("torch.")
         plain = all(p.dtype in (torch.float32, torch.float64) for p in self.parameters)
         self.risky = not own or any(p.dtype in HALF for p in self.parameters)
+        keys = [k for k in ("lr", "eps", "weight_decay", "momentum") if all(k in group for group in optimizer.param_groups)]
+        self._numbers = itemgetter(*keys) if keys else id
         self.bounded = own and plain and type(optimizer).__name__ in BOUNDED
+        self._tame: list[Any] | None = None
 
     def risky_now(self, optimizer: Any) -> bool:
         """Whether the next step is one of those known to make non-finite values out of finite gradients: half precision, no eps,
@@ -105,13 +103,16 @@ class Character:
         float32 with eps > 0 the update of Adam is at most lr / eps times a gradient, that of SGD lr times one.)"""
         if not self.bounded:
             return False
-        for group in optimizer.param_groups:
-            rate = group.get("lr")
-            if not isinstance(rate, (int, float)) or not 0 <= rate < 1e3 or not group.get("eps", 1.0) >= 1e-16:
-                return False
-            if not _all_finite_numbers(group):
-                return False
-        return True
+        numbers = list(map(self._numbers, optimizer.param_groups))
+        if numbers != self._tame:
+            self._tame = numbers if all(map(_is_tame, optimizer.param_groups)) else None
+        return self._tame is not None
+
+
+def _is_tame(group: dict[str, Any]) -> bool:
+    rate = group.get("lr")
+    in_bounds = isinstance(rate, (int, float)) and 0 <= rate < 1e3 and group.get("eps", 1.0) >= 1e-16
+    return in_bounds and _all_finite_numbers(group)
 
 
 def copies_before(optimizer: Any, character: Character, tame: bool, closure: bool, policy: Policy | None) -> bool:
@@ -119,10 +120,6 @@ def copies_before(optimizer: Any, character: Character, tame: bool, closure: boo
     if closure or policy is None or policy.overwrites or not policy.settled:
         return True
     return not tame and character.risky_now(optimizer)
-
-
-def is_ordinary(loss: float) -> bool:
-    return -ORDINARY < loss < ORDINARY
 
 
 def _all_finite_numbers(group: dict[str, Any]) -> bool:

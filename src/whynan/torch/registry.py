@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -24,12 +24,22 @@ class Registry:
         self.optimizers: weakref.WeakKeyDictionary[torch.optim.Optimizer, Site | None] = weakref.WeakKeyDictionary()
         self.modules: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         self.scalers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.scaled = self.buffered = False
         self.orphans: dict[int, weakref.ref[torch.Tensor]] = {}
         self.origins = Origins(guard)
         self._characters: dict[int, Character] = {}
         self._owned: list[torch.Tensor] | None = None
         self._owned_ids: set[int] = set()
         self._started_finite: dict[tuple[int, str], bool] = {}
+
+    def met_module(self, module: nn.Module) -> None:
+        """It has buffers."""
+        self.modules.add(module)
+        self.buffered = True
+
+    def met_scaler(self, scaler: Any) -> None:
+        self.scalers.add(scaler)
+        self.scaled = True
 
     def made_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         frame = user_frame(sys._getframe(1))
@@ -67,7 +77,7 @@ class Registry:
 
     def leaves(self) -> list[torch.Tensor]:
         """Everything that collects gradients, as far as it is known."""
-        owned = self.owned
+        owned = self._owned if self._owned is not None else self.owned
         return [*owned, *self.orphan_leaves()] if self.orphans else owned
 
     def orphan_leaves(self) -> list[torch.Tensor]:
@@ -80,7 +90,7 @@ class Registry:
                 found.append(tensor)
         return found
 
-    def learn_leaves(self, roots: list[torch.Tensor]) -> bool:
+    def learn_leaves(self, roots: Sequence[torch.Tensor]) -> bool:
         """Find the leaves below `roots` that no optimizer holds (hand-written updates, inputs that need a gradient)."""
         found = False
         self.owned  # noqa: B018  refreshes the ids
@@ -120,7 +130,7 @@ class Registry:
         return tuple(_described(o, site) for o, site in list(self.optimizers.items()))
 
 
-def _leaves_below(roots: list[torch.Tensor]) -> Iterator[torch.Tensor]:
+def _leaves_below(roots: Sequence[torch.Tensor]) -> Iterator[torch.Tensor]:
     pending = [r.grad_fn for r in roots if r.grad_fn is not None]
     seen: set[Any] = set()
     while pending and len(seen) < WALKED_NODES:

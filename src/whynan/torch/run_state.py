@@ -6,7 +6,7 @@ import contextlib
 import os
 import shlex
 import sys
-import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -45,7 +45,7 @@ class RunState:
         self.policies = Policies()
         self.trend = TrendWatch()
         self.loaders = LoaderWatch(self.guard)
-        self.scaling = Scaling(self.registry.scalers.add, self.guard)
+        self.scaling = Scaling(self.registry.met_scaler, self.guard)
         self.runtime: Any = None
         self.found: Found | None = None
         self.replay: Replay | None = None
@@ -56,7 +56,8 @@ class RunState:
         self.spent = 0.0
         self.compiles = False
         self.several = False
-        self._process = os.getpid()
+        here = weakref.ref(self)
+        os.register_at_fork(after_in_child=lambda: _watch_no_more(here()))
 
     @property
     def stack(self) -> list[Any]:
@@ -70,12 +71,7 @@ class RunState:
 
     @property
     def active(self) -> bool:
-        return self.watching and os.getpid() == self._process or self.replaying
-
-    @property
-    def here(self) -> bool:
-        """Whether this is the process that is watched, or a trial of ours."""
-        return os.getpid() == self._process or self.trial is not None
+        return self.watching or self.replaying
 
     def give_up(self, doing: str, error: BaseException) -> None:
         """A fault of ours: one line, and watching ends."""
@@ -86,27 +82,20 @@ class RunState:
             self.limits.append(f"watching ended while {doing}: {type(error).__name__}: {error}")
             print(f"whynan: a fault of its own while {doing}, watching ends: {type(error).__name__}: {error}", file=sys.__stderr__)
 
-    def guarded(self, doing: str, function: Callable[..., object], *args: Any) -> None:
-        """Run a check of ours, timed; nothing of it is recorded or compiled, and its faults end the watch."""
-        start = time.perf_counter()
-        try:
-            if self.replay is None and not self.compiles:
-                function(*args)
-            else:
-                self._unseen(function, *args)
-        except Exception as error:
-            if not is_ours(error):
-                raise
-            self.give_up(doing, error)
-        finally:
-            self.spent += time.perf_counter() - start
+    def fault(self, doing: str, error: Exception) -> None:
+        """What one of our hooks met: the user's own goes on its way, a fault of ours ends the watch."""
+        if not is_ours(error):
+            raise error
+        self.give_up(doing, error)
 
-    def _unseen(self, function: Callable[..., object], *args: Any) -> None:
-        """Without a compiler or a recorder that sees it."""
+    def unseen(self, doing: str, check: Callable[..., object], *args: Any) -> None:
+        """Run a check of ours so that neither a compiler nor the recorder sees it."""
         compiler = _compat.set_compiler(None) if self.compiles else None
         try:
             with self.replay.trace.pause() if self.replay is not None else contextlib.nullcontext():
-                function(*args)
+                check(*args)
+        except Exception as error:
+            self.fault(doing, error)
         finally:
             if self.compiles:
                 _compat.set_compiler(compiler)
@@ -118,3 +107,9 @@ class RunState:
         """The command that traces `step` in a fresh run."""
         run = self.recorder.run
         return f"whynan run --trace-step {step} {run.script} {shlex.join(run.argv)}".rstrip()
+
+
+def _watch_no_more(state: RunState | None) -> None:
+    """A forked child is another process: its steps are not those of the run."""
+    if state is not None:
+        state.watching = False

@@ -92,7 +92,7 @@ class Scaling:
         known = self._scaled.get(id(root))
         return known[1] if known is not None and known[0]() is root else None
 
-    def is_scaled(self, roots: list[torch.Tensor]) -> bool:
+    def is_scaled(self, roots: Sequence[torch.Tensor]) -> bool:
         """Whether these are scaled losses that were finite before."""
         losses = [self.unscaled(root) for root in roots]
         return bool(losses) and all(loss is not None and finite(loss) for loss in losses)

@@ -22,12 +22,15 @@ Row = tuple[int, float, float, float, float]  # step, loss, gradient norm, updat
 
 
 class TrendWatch:
+    """`measured`: `measure` was called for the step that is being made."""
+
     def __init__(self) -> None:
         self._rows: list[Row] = []
         self._spent = 0.0
         self._start = time.perf_counter()
         self._watched: list[torch.Tensor] = []
         self._before: list[torch.Tensor] = []
+        self.measured = False
         self.loss = math.nan
         self.grad_norm = math.nan
         self.update_ratio = math.nan
@@ -42,10 +45,12 @@ class TrendWatch:
         self.grad_norm = _norm(grads)
         self._watched = _sampled(optimizer)
         self._before = [p.detach().clone() for p in self._watched]
+        self.measured = True
         self._spent += time.perf_counter() - start
 
     def after_update(self) -> None:
         """|change| / |parameter| over the parameters that were copied."""
+        self.measured = False
         if not self._before:
             return
         start = time.perf_counter()

@@ -31,7 +31,7 @@ def overflows_at_scale_one(state: Any, found: Found) -> bool:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(int(LIMIT))  # whatever the user's code does with the Hit, this process ends
         torch.set_num_threads(1)
-        state.trial, state.found = writer, found
+        state.watching, state.trial, state.found = True, writer, found
         raise Hit("gradient")
     os.close(writer)
     try:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import torch
 
 from whynan.core.session import NotReproduced, Reproduced
-from whynan.torch.backward import BackwardWatch
+from whynan.torch.backward import BackwardWatch, version_of
 from whynan.torch.conclusion import Conclusion
 from whynan.torch.copies import OptimizerCopy
 from whynan.torch.gate import all_finite, finite
 from whynan.torch.hits import Hits
 from whynan.torch.incidents import Found, user_site
-from whynan.torch.policy import Policy, copies_before, is_ordinary
+from whynan.torch.policy import ORDINARY, Policy, copies_before
 from whynan.torch.replay import Replay
 from whynan.torch.rerun import run_step_again
 from whynan.torch.run_state import RunState
+
+BEFORE, AFTER = "checking gradients before a step", "checking parameters after a step"
 
 
 class UpdateWatch:
@@ -27,17 +30,42 @@ class UpdateWatch:
 
     def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         state = self._state
-        if state.replay is not None:
-            state.replay.trace.where.optimizer_depth += 1
-        if state.active:
-            state.guarded("checking gradients before a step", self._before, optimizer, _closure(args, kwargs))
+        if state.replay is not None or state.compiles:
+            self._sheltered_before(optimizer, args, kwargs)
+        elif state.watching:
+            start = time.perf_counter()
+            try:
+                self._before(optimizer, bool(kwargs or len(args) > 1) and _closure(args, kwargs))
+            except Exception as error:
+                state.fault(BEFORE, error)
+            state.spent += time.perf_counter() - start
 
     def after_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         state = self._state
+        if state.replay is not None or state.compiles:
+            self._sheltered_after(optimizer)
+        elif state.watching:
+            start = time.perf_counter()
+            try:
+                self._after(optimizer)
+            except Exception as error:
+                state.fault(AFTER, error)
+            state.spent += time.perf_counter() - start
+
+    def _sheltered_before(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """The same where a compiler or the recorder would see our checks."""
+        state = self._state
+        if state.replay is not None:
+            state.replay.trace.where.optimizer_depth += 1
+        if state.watching or state.replaying:
+            state.unseen(BEFORE, self._before, optimizer, _closure(args, kwargs))
+
+    def _sheltered_after(self, optimizer: Any) -> None:
+        state = self._state
         if state.replay is not None:
             state.replay.trace.where.optimizer_depth -= 1
-        if state.active:
-            state.guarded("checking parameters after a step", self._after, optimizer)
+        if state.watching or state.replaying:
+            state.unseen(AFTER, self._after, optimizer)
 
     # ---- before ----
 
@@ -45,20 +73,21 @@ class UpdateWatch:
         state = self._state
         if state.finish is not None:
             raise state.finish
-        state.scaling.optimizer_stepped(optimizer)
+        if state.registry.scaled:
+            state.scaling.optimizer_stepped(optimizer)
         if closure and not state.replaying:
             state.closure_level = len(state.runtime.stack)
         character = state.registry.character(optimizer)
         if not closure:
             self._check_gradients(optimizer, character.parameters)
-        if state.replaying:
+        if state.replay is not None and state.replaying:
             return
         if state.trend.due(state.counter.done):
             state.trend.measure(optimizer)
         tame = character.is_tame(optimizer)
-        self._unspoilt = tame and is_ordinary(state.trend.loss)
+        self._unspoilt = tame and -ORDINARY < state.trend.loss < ORDINARY
         chosen = state.counter.last
-        policy = state.policies.of(chosen) if chosen is not None else None
+        policy = chosen.noted.policy if chosen is not None else None
         self._copy = OptimizerCopy(optimizer) if copies_before(optimizer, character, tame, closure, policy) else None
         if self._copy is not None:
             self._keep(self._copy, closure, policy)
@@ -66,8 +95,11 @@ class UpdateWatch:
     def _check_gradients(self, optimizer: Any, parameters: list[torch.Tensor]) -> None:
         """Those that changed since the last backward were clipped, scaled or written by the script itself."""
         grads = [g for p in parameters if (g := p.grad) is not None]
-        unused = self._hits.pending is not None or self._state.runtime.sites.touches_gradients
-        if not unused and self._backward.are_checked(grads) or self._skips_inside(optimizer):
+        ids, versions = self._backward.checked
+        same = list(map(id, grads)) == ids and list(map(version_of, grads)) == versions
+        if (same or self._backward.are_among_checked(grads)) and not self._state.runtime.sites.touches_gradients:
+            return
+        if self._skips_inside(optimizer):
             return
         bad = [p for p in parameters if p.grad is not None and not finite(p.grad)] if self._state.gate.suspicious(grads) else []
         self._hits.used(bool(bad))
@@ -104,13 +136,13 @@ class UpdateWatch:
             self._check_written(optimizer)
         chosen = state.counter.last
         if chosen is not None and chosen.noted is not None:
-            chosen.noted.stepped = True
-            state.policies.of(chosen).handwork.stepped = True
+            chosen.noted.stepped = chosen.noted.policy.handwork.stepped = True
         if state.runtime.sites.checks_finite:
             for attempt in state.stack:
                 state.policies.of(attempt).updates = True
-        if not state.replaying:
-            state.trend.after_update()
+        if state.replay is None or not state.replaying:
+            if state.trend.measured:
+                state.trend.after_update()
             state.recorder.step(state.trend.close_step(max(state.counter.done - 1, 0), optimizer))
 
     def _check_written(self, optimizer: Any) -> None:

@@ -24,7 +24,7 @@ from whynan.torch.scaling import Scaling
 
 
 class Watcher(Protocol):
-    def engine(self, original: Any, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
+    def engine(self, original: Any, outputs: Any, *args: Any, **kwargs: Any) -> Any: ...
 
     def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
 
@@ -40,6 +40,7 @@ class Hooks:
         self._watcher, self._registry, self._scaling, self._loaders = watcher, registry, scaling, loaders
         self._guard = guard
         self.children = Children(guard)
+        self._remove_around_steps: Callable[[], None] = lambda: None
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -58,31 +59,44 @@ class Hooks:
             self._undo.pop()()
 
     def _engine(self) -> None:
-        original, watcher = _compat.engine(), self._watcher
+        original, watch = _compat.engine(), self._watcher.engine
 
         @functools.wraps(original)
-        def engine(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            return watcher.engine(original, outputs, args, kwargs)
+        def engine(*args: Any, **kwargs: Any) -> Any:
+            return watch(original, *args, **kwargs)
 
         _compat.set_engine(engine)
         self._undo.append(lambda: _compat.set_engine(original))
 
     def _optimizers(self) -> None:
-        """The hooks of a compiled step are nothing: a compiler reads them as the constant None."""
-        compiling, watcher = torch.compiler.is_compiling, self._watcher
-        before = optim.register_optimizer_step_pre_hook(lambda o, a, k: None if compiling() else watcher.before_step(o, a, k))
-        after = optim.register_optimizer_step_post_hook(lambda o, a, k: None if compiling() else watcher.after_step(o, a, k))
-        self._undo += [before.remove, after.remove]
+        self._around_steps(self._watcher.before_step, self._watcher.after_step)
+        self._undo.append(lambda: self._remove_around_steps())
         registry = self._registry
         self._wrap(torch.optim.Optimizer, "_patch_step_function", lambda o: registry.made_optimizer(o))
         self._wrap(torch.optim.Optimizer, "add_param_group", lambda o: registry.forget_groups())
 
+    def _around_steps(self, before: Any, after: Any) -> None:
+        hooks = optim.register_optimizer_step_pre_hook(before), optim.register_optimizer_step_post_hook(after)
+
+        def remove() -> None:
+            for hook in hooks:
+                hook.remove()
+
+        self._remove_around_steps = remove
+
     def _buffers(self) -> None:
         registry = self._registry
-        self._wrap(nn.Module, "register_buffer", lambda module: registry.modules.add(module))
-        self._wrap(nn.Module, "__setstate__", lambda module: registry.modules.add(module) if module._buffers else None)
+        self._wrap(nn.Module, "register_buffer", lambda module: registry.met_module(module))
+        self._wrap(nn.Module, "__setstate__", lambda module: registry.met_module(module) if module._buffers else None)
 
     def _begin_to_compile(self) -> None:
+        """The hooks of a compiled step are nothing: a compiler reads them as the constant None."""
+        compiling, watcher = torch.compiler.is_compiling, self._watcher
+        self._remove_around_steps()
+        self._around_steps(
+            lambda o, a, k: None if compiling() else watcher.before_step(o, a, k),
+            lambda o, a, k: None if compiling() else watcher.after_step(o, a, k),
+        )
         _compat.never_compile(_compat.engine())
         self._watcher.compiles()
 
