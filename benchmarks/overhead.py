@@ -102,8 +102,13 @@ def in_turn(workload: Workload, folder: Path) -> list[list[float]]:
     outs = [folder / kind for kind in ("plain", "watched", "anomaly")]
     rest = [WORKLOADS, workload.name, workload.steps]
     commands = [[*(WATCHED if out.name == "watched" else ()), *rest, out, MODES[out.name]] for out in outs]
-    processes = [subprocess.Popen(python(c), env=surroundings(folder), stderr=subprocess.DEVNULL) for c in commands]
-    turns = take_turns(processes, workload.turn)
+    apart = {"stderr": subprocess.DEVNULL, "start_new_session": True}  # a stopped process ends when its terminal's group is left alone
+    processes = [subprocess.Popen(python(c), env=surroundings(folder), **apart) for c in commands]
+    try:
+        turns = take_turns(processes, workload.turn)
+    finally:
+        for process in processes:
+            process.kill()
     if any(process.returncode for process in processes):
         raise SystemExit(f"{workload.name}: a run failed")
     return [medians(steps_of(out, workload.skipped), turns[i]) for i, out in enumerate(outs)]

@@ -65,3 +65,19 @@ def test_launches_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MASTER_PORT", port)
         names.add(ranks.launch_name())
     assert len(names) == 2
+
+
+def test_ranks_that_did_not_train_together_each_speak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RANK and WORLD_SIZE set by hand: a second run must not take the first for its neighbour, nor wait for it."""
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+    start = time.monotonic()
+    for rank in (0, 1, 1, 0):
+        assert Claim(tmp_path, rank).speaks(failed=True, placed=False, together=False)
+        assert Claim(tmp_path, rank).speaks(failed=False, together=False)
+    assert time.monotonic() - start < 1
+
+
+def test_a_launcher_s_ranks_are_together_even_before_they_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "7")
+    assert Claim(tmp_path, 1).speaks(failed=True, together=False)
+    assert not Claim(tmp_path, 0).speaks(failed=True, together=False)

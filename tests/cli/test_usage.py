@@ -50,12 +50,18 @@ def test_options_of_ours_are_checked(capfd: pytest.CaptureFixture[str]) -> None:
     assert "no such option" in refusal(capfd, "--nothing", "train.py").lower()
     assert "--trace-step" in refusal(capfd, "--trace-step", "-1", "train.py")
     assert "--trace-step" in refusal(capfd, "--trace-step", "x", "train.py")
-    assert "only one document" in refusal(capfd, "--json", "-", "--markdown", "-", "train.py")
+    assert "both name standard output" in refusal(capfd, "--json", "-", "--markdown", "-", "train.py")
+    assert "both name x: each needs its own" in refusal(capfd, "--json", "x", "--markdown", "x", "train.py")
     assert "cannot be written" in refusal(capfd, "--json", "no/such/folder.json", "train.py")
     assert "cannot be written" in refusal(capfd, "--markdown", ".", "train.py")
 
 
 @pytest.mark.usefixtures("script")
+def test_an_empty_name(capfd: pytest.CaptureFixture[str]) -> None:
+    assert refusal(capfd, "").strip() == "the name of the script is empty"
+    assert refusal(capfd, "-m", "").strip() == "the name of the module is empty"
+
+
 def test_nothing_to_run(capfd: pytest.CaptureFixture[str]) -> None:
     assert "nothing to run" in refusal(capfd)
     assert "-m" in refusal(capfd, "-m")

@@ -72,6 +72,29 @@ def test_an_incident_is_on_disk_when_the_call_returns(tmp_path: Path) -> None:
     assert store.read(run).unseen == 0
 
 
+def test_what_is_expected_is_on_disk_until_the_whole_takes_its_place(tmp_path: Path) -> None:
+    one = recorder(tmp_path)
+    one.expected(incident(3))
+    run = only_run(tmp_path)
+    assert len(store.read(run).incidents) == len(one.incidents) == 1
+    assert one.run.status == "incident"
+    one.incident(incident(4), lambda folder: (folder / "repro.py").write_text("1"))
+    assert [json.loads(text)["step"] for text in store.read(run).incidents] == [4]
+    assert len(one.incidents) == 1
+    assert (folder_of(run, 1) / "repro.py").read_text() == "1"
+
+
+def test_what_was_expected_may_turn_out_to_be_none(tmp_path: Path) -> None:
+    one = recorder(tmp_path)
+    one.expected(incident(3))
+    one.withdraw()
+    assert store.read(only_run(tmp_path)).incidents == one.incidents == []
+    assert not folder_of(only_run(tmp_path), 1).exists()
+    assert one.run.status == "running"
+    one.finish("clean", 0, 0.0, 4)
+    assert store.read(only_run(tmp_path)).unseen == 0
+
+
 def test_artifacts_that_fail_cost_only_themselves(tmp_path: Path) -> None:
     def fail(folder: Path) -> None:
         raise ValueError("no such tensor")

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +126,47 @@ def test_stream_that_the_user_put_in_place_of_standard_output_stays(monkeypatch:
     with Silence():
         assert sys.stdout is mine
     assert sys.stdout is mine
+
+
+def test_functions_are_replaced_for_one_thread_only(tmp_path: Path) -> None:
+    def other() -> None:
+        (tmp_path / "written").write_text("by another thread")
+        (tmp_path / "folder").mkdir()
+
+    with Silence():
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        (tmp_path / "left out").write_text("by this one")
+    assert (tmp_path / "written").read_text() == "by another thread"
+    assert (tmp_path / "folder").is_dir()
+    assert not (tmp_path / "left out").exists()
+
+
+def test_standard_input_is_empty_inside() -> None:
+    program = f"""
+import sys; sys.path.insert(0, {str(SOURCES)!r})
+from whynan.script.silence import Silence
+first = input()
+with Silence():
+    try:
+        input()
+    except EOFError:
+        ended = True
+print(first, ended, input())
+"""
+    done = subprocess.run([sys.executable, "-c", program], input="one\ntwo\n", capture_output=True, text=True, check=True)
+    assert done.stdout.split()[:2] == ["one", "True"]
+
+
+def test_the_process_can_not_be_left() -> None:
+    with pytest.raises(SystemExit, match="5"), Silence():
+        os._exit(5)
+
+
+def test_a_forked_child_can_be_left() -> None:
+    with Silence():
+        child = os.fork()
+        if child == 0:
+            os._exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

@@ -47,8 +47,8 @@ def command(
     """
     if module is None and not program:
         raise click.UsageError("nothing to run: give a SCRIPT or -m MODULE")
-    if json == markdown == "-":
-        raise click.UsageError("only one document can go to standard output")
+    if json is not None and json == markdown:
+        raise click.UsageError(f"--json and --markdown both name {'standard output' if json == '-' else json}: each needs its own")
     target, argv = (module, program) if module is not None else (program[0], program[1:])
     options = RunOptions(target, module is not None, argv, json, markdown, trace_step, Path(output or default_output()), quiet)
 

@@ -77,7 +77,7 @@ class RunRecorder:
         self.incidents.pop()
         self._expecting = False
         self.run.status = "running"
-        self._keep(lambda store: store.remove_incident(len(self.incidents) + 1, self._describe.encode_run(self.run)))
+        self._keep(self._remove_last)
 
     def _note(self, incident: Incident, write_artifacts: Callable[[Path], None] | None) -> None:
         self.incidents.append(incident)
@@ -153,6 +153,12 @@ class RunRecorder:
         except BaseException:
             incident.folder = None
             raise
+
+    def _remove_last(self, store: Store) -> None:
+        assert self.folder is not None
+        number = len(self.incidents) + 1
+        store.remove_incident(number, self._describe.encode_run(self.run))
+        shutil.rmtree(incidents.folder_of(self.folder, number), ignore_errors=True)
 
     def _write_end(self, store: Store) -> None:
         store.end(self._describe.encode_run(self.run))

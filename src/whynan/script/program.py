@@ -30,6 +30,8 @@ class Program:
     source: bytes = field(init=False, default=b"", repr=False)
 
     def __post_init__(self) -> None:
+        if not self.target:
+            raise UsageError(f"the name of the {self.kind} is empty")
         file = os.path.join(os.getcwd(), self.target) if self.kind == "script" else _module_file(self.target)
         if file is None:
             return

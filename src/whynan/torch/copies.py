@@ -19,6 +19,15 @@ def clone_nested(value: Any) -> Any:
     return value
 
 
+def clone_some(value: Any, chosen: set[int]) -> Any:
+    """`value` with clones in place of those of its tensors whose ids are in `chosen`."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone() if id(value) in chosen else value
+    if isinstance(value, (list, tuple)):
+        return type(value)(clone_some(v, chosen) for v in value)
+    return value
+
+
 class OptimizerCopy:
     """The parameters and the state of one optimizer before its step."""
 

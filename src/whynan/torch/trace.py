@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,9 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from whynan.core.records import Operand, Operation, Source, TensorStats
+from whynan.torch.batch_rows import BatchRows, rows_of
 from whynan.torch.birth_facts import absorbed, degrees_of_freedom, finite_in_float64
+from whynan.torch.copies import clone_some
 from whynan.torch.kernels import Argument, Kernel, kernel_of, outputs, scalars, tensors
 from whynan.torch.measure import bad_rows, measure, plain, values_at
 from whynan.torch.optables import CREATION, RANDOM
@@ -24,7 +26,6 @@ from whynan.torch.storages import Storage, StorageTable, backing, producer
 from whynan.torch.whereabouts import Where, Whereabouts
 
 HELD_BIRTHS = 8
-REARRANGING = frozenset({"index", "index_select", "stack", "cat"})
 
 
 @dataclass(slots=True)
@@ -48,7 +49,7 @@ class Before:
 
 
 class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """`batch_sizes` are the sizes of dimension 0 of the tensors of the batch; those of outside tensors stand in where none is known."""
+    """`done`: what is looked for has been met, and what follows in the body is not recorded."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -57,10 +58,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.held: dict[int, Held] = {}
         self.table = StorageTable()
         self.where = Whereabouts()
-        self.batch_sizes: set[int] = set()
-        self.met_sizes: set[int] = set()
-        self.made_sizes: set[int] = set()
-        self._given: set[int] = set()
+        self._batch = BatchRows()
         self.fault: Exception | None = None
         self.paused = False
         self.done = False
@@ -70,10 +68,8 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         storage = self.table.find(tensor, source)
         if storage is not None and not storage.writers:
             storage.source, storage.name, storage.from_batch = source, str(id(tensor)), from_batch
-            if from_batch and tensor.dim():
-                self.batch_sizes.add(tensor.shape[0])
-                self._given.add(storage.number)
-                storage.rows = tensor.shape[0]
+            if from_batch:
+                self._batch.given(tensor, storage)
 
     def last_writer(self, tensor: torch.Tensor) -> int | None:
         storage = self.table.find(tensor)
@@ -131,7 +127,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _operand(self, argument: Argument, storage: Storage | None) -> Operand:
         tensor = argument.tensor
         if storage is not None and storage.source == "unknown" and not storage.writers:
-            self._meet(tensor, storage)
+            self._batch.met(tensor, storage)
         stats = self.table.stats(tensor, storage)
         index = producer(storage, tensor, stats.finite) if storage else None
         source: Source = "operation" if index is not None else storage.source if storage else "unknown"
@@ -143,15 +139,9 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             name=storage.name if storage and index is None else None,
             from_batch=bool(storage and storage.from_batch),
             constant=_single(stats) if source == "constant" else None,
-            rows=None if stats.finite or index is not None else _batch_rows(tensor, storage),
+            rows=None if stats.finite or index is not None else rows_of(tensor, storage),
             identity=storage.number if storage else None,
         )
-
-    def _meet(self, tensor: torch.Tensor, storage: Storage) -> None:
-        """A tensor from outside that nobody named: taken for a part of the batch unless it is a single number."""
-        storage.source = "input"
-        storage.from_batch = tensor.dim() > 0 and not tensor.requires_grad
-        storage.rows = tensor.shape[0] if storage.from_batch else 0
 
     def _meet_constant(self, tensor: torch.Tensor) -> None:
         """A tensor made of numbers inside the step: a constant, or a batch put together there (used only if no other is met)."""
@@ -159,20 +149,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         storage = self.table.find(tensor)
         if storage is not None and tensor.dim() and not storage.writers:
             storage.from_batch = True
-            self.made_sizes.add(tensor.shape[0])
-
-    def _learn_sizes(self, before: Before, results: list[tuple[torch.Tensor, Storage]]) -> None:
-        """What an operation reads straight from the batch, and what it picks out of it or stacks, has rows of the batch. (In the
-        backward pass the batch is read transposed.)"""
-        if before.where.node is not None:
-            return
-        for argument, storage, operand in zip(before.arguments, before.storages, before.operands, strict=True):
-            if storage is None or operand.producer is not None or storage.source != "input" or not storage.from_batch:
-                continue
-            sizes = self.batch_sizes if storage.number in self._given else self.met_sizes
-            sizes.update(argument.tensor.shape[:1])
-            if before.kernel.op in REARRANGING:
-                sizes.update(n for tensor, _ in results for n in tensor.shape[:1])
+            self._batch.made([tensor])
 
     def _after(self, func: Any, before: Before, result: Any) -> None:
         results = self._written(before, result)
@@ -181,7 +158,8 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         index = len(self.operations)
         self.where.made(before.where, index)
-        self._learn_sizes(before, results)
+        if before.where.node is None:
+            self._batch.read(before.kernel.op, before.arguments, before.storages, before.operands, [t for t, _ in results])
         from_batch = any(s.from_batch for s in before.storages if s) or self._makes_batch(before, results)
         gradient = before.where.node is not None or any(s.from_gradient for s in before.storages if s)
         stats, names = [], []
@@ -216,7 +194,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _makes_batch(self, before: Before, results: list[tuple[torch.Tensor, Storage]]) -> bool:
         if before.kernel.op not in RANDOM or before.kernel.op.endswith("_like") or before.arguments:
             return False
-        self.made_sizes.update(t.shape[0] for t, _ in results if t.dim())
+        self._batch.made(t for t, _ in results)
         return True
 
     def _operation(
@@ -291,31 +269,16 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
         Both dictionaries map an object's id to its name; until now an operand's name was the id of what `know` was told.
         """
-        sizes = self.batch_sizes or self.met_sizes | self.made_sizes
         return [
             replace(
                 op,
                 module=modules.get(id(module)) if module is not None else None,
-                batch_rows=_has_rows(op, sizes),
+                batch_rows=self._batch.has(op),
                 inputs=tuple(replace(o, name=tensors.get(int(o.name), o.name)) if o.name else o for o in op.inputs),
                 writes=tuple(tensors.get(int(name), name) for name in op.writes),
             )
             for op, module in zip(self.operations, self.modules, strict=True)
         ]
-
-
-def _batch_rows(tensor: torch.Tensor, storage: Storage | None) -> tuple[int, ...] | None:
-    """The bad rows of an outside tensor, as rows of the batch's own tensor where this is a flattened view of it."""
-    rows = bad_rows(tensor)
-    size = storage.rows if storage is not None else 0
-    if not rows or not size or tensor.shape[0] == size or tensor.shape[0] % size or not tensor.is_contiguous():
-        return rows
-    return tuple(sorted({row // (tensor.shape[0] // size) for row in rows}))
-
-
-def _has_rows(operation: Operation, sizes: Iterable[int]) -> bool:
-    shape = operation.outputs[0].shape if operation.outputs else ()
-    return operation.from_batch and bool(shape) and shape[0] in sizes
 
 
 def _single(stats: TensorStats) -> float | None:
@@ -332,12 +295,4 @@ def _before_write(before: Before) -> tuple[Any, ...]:
     pairs = list(zip(before.arguments, before.storages, strict=True))
     written = {id(s) for a, s in pairs if a.written and s}
     overwritten = {id(a.tensor) for a, s in pairs if id(s) in written and (before.kernel.reads_target or not a.written)}
-    return tuple(_copied(a, overwritten) for a in before.args)
-
-
-def _copied(value: Any, overwritten: set[int]) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone() if id(value) in overwritten else value
-    if isinstance(value, (list, tuple)):
-        return type(value)(_copied(v, overwritten) for v in value)
-    return value
+    return tuple(clone_some(a, overwritten) for a in before.args)
