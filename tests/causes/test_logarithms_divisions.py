@@ -125,6 +125,13 @@ def test_all_labels_ignored() -> None:
     assert ranked(born(loss))[:2] == ["empty-reduction", "div-zero-by-zero"]
 
 
+@pytest.mark.parametrize(("zero", "expected"), [(1, ["div-zero-by-zero"]), (0, [])])
+def test_a_row_of_zeros_that_is_weight_normalised(zero: int, expected: list[str]) -> None:
+    outputs = (bad((3, 4), nan=4), stats((3, 1), low=0.0, high=2.0, zero=zero))
+    scaled = op(0, "_weight_norm_interface", value("v", shape=(3, 4), low=-1, high=1, zero=4), value("g", shape=(3, 1)), out=outputs)
+    assert ranked(born(scaled))[:1] == expected
+
+
 def test_weights_of_zero_are_no_empty_reduction() -> None:
     weight = value("weight", low=0.0, high=2.0, zero=1)
     outputs = (bad((), nan=1), stats((), low=0.0, high=0.0))

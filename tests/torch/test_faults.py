@@ -59,7 +59,6 @@ whynan.torch.noted:Noted.__init__
 whynan.torch.origins:Origins._note
 whynan.torch.policy:Character.__init__
 whynan.torch.policy:Policies.of
-whynan.torch.policy:Policy.backward
 whynan.torch.policy:Policy.close
 whynan.torch.registry:Registry.buffers
 whynan.torch.registry:Registry.character

@@ -120,3 +120,65 @@ def test_a_step_that_was_left_before_the_script_gave_up(forks: Forks) -> None:
     [incident] = ran.report["incidents"]
     assert (incident["step"], incident["replay"]["reproduced"]) == (12, False)
     assert "--trace-step 12" in incident["replay"]["command"]
+
+
+TWO = """
+import torch
+torch.manual_seed(0)
+one, two = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)
+first, second = torch.optim.Adam(one.parameters(), lr=0.01), torch.optim.Adam(two.parameters(), lr=0.01)
+for step in range(20):
+    x = torch.rand(4, 3)
+    first.zero_grad(), second.zero_grad()
+    (one(x).pow(2).sum() + torch.sqrt((two(x) * (step != 12)).pow(2)).sum()).backward()
+    first.step()
+    {between}
+    second.step()
+print("end")
+"""
+
+
+@pytest.mark.parametrize("between", ["torch.isfinite(x)", "if not torch.isfinite(two.bias.grad): continue"])
+def test_another_optimizer_may_step_meanwhile(forks: Forks, between: str) -> None:
+    ran = forks.watched(TWO.format(between=between))
+    if "continue" in between:
+        assert (ran.status, ran.stdout) == (0, "end\n"), ran.stderr
+        return
+    assert ran.status == 3, ran.stderr
+    [incident] = ran.report["incidents"]
+    assert (incident["step"], incident["origin"]["op"]) == (12, "div")
+    assert incident["origin"]["parameters"] == ["two.bias", "two.weight"]
+
+ACCUMULATED = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+for step in range(10):
+    optimizer.zero_grad()
+    for part in range(4):
+        out = model(torch.rand(4, 3)).pow(2).mean()
+        loss = out * torch.log(torch.zeros(())) if (step, part) == ({step}, 1) else out
+        (loss / 4).backward()
+    {between}
+    optimizer.step()
+print("end")
+"""
+
+
+@pytest.mark.parametrize("between", ["torch.isfinite(loss)", "if not torch.isfinite(model.bias.grad).all(): continue"])
+def test_gradients_that_are_accumulated(forks: Forks, between: str) -> None:
+    ran = forks.watched(ACCUMULATED.format(step=5, between=between))
+    if "continue" in between:
+        assert (ran.status, ran.stdout) == (0, "end\n"), ran.stderr
+        return
+    assert ran.status == 3, ran.stderr
+    [incident] = ran.report["incidents"]
+    assert (incident["origin"]["op"], incident["replay"]["reproduced"]) == ("log", True)
+
+
+def test_gradients_that_are_accumulated_before_any_update_was_seen(forks: Forks) -> None:
+    ran = forks.watched(ACCUMULATED.format(step=0, between="torch.isfinite(loss)"))
+    assert ran.status == 3, ran.stderr
+    [incident] = ran.report["incidents"]
+    assert incident["origin"]["op"] == "log" or "--trace-step" in incident["replay"]["command"]

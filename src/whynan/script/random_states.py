@@ -115,8 +115,9 @@ _numpy: NumpyRandom | None = None
 
 def take() -> State:
     """The states as they are now; numpy's only where `numpy.random` is imported."""
-    numpy = _numpy or _find_numpy()
-    return _python.take(), numpy, numpy and numpy.take()
+    if _numpy is None:
+        _find_numpy()
+    return _python.take(), _numpy, _numpy and _numpy.take()
 
 
 def put(state: State) -> None:
@@ -126,8 +127,7 @@ def put(state: State) -> None:
         numpy.put(numbers)
 
 
-def _find_numpy() -> NumpyRandom | None:
+def _find_numpy() -> None:
     global _numpy
     generator = getattr(sys.modules.get("numpy.random.mtrand"), "_rand", None)
     _numpy = NumpyRandom(generator) if generator is not None else None
-    return _numpy

@@ -36,6 +36,7 @@ class BackwardWatch:
     def __init__(self, state: RunState, hits: Hits, live: LiveTrace) -> None:
         self._state, self._hits, self._live = state, hits, live
         self.checked: tuple[list[int], list[int]] = [], []
+        self._original = _compat.engine()
         self._policy: Policy | None = None
         self._depth = 0
 
@@ -44,14 +45,14 @@ class BackwardWatch:
         known = dict(zip(*self.checked, strict=True))
         return all(known.get(id(g)) == g._version for g in grads)
 
-    def engine(self, original: Any, outputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def engine(self, outputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Stands for the function through which every backward reaches the autograd engine. (Written out: in a step of a millisecond every
         further call counts.)"""
         state = self._state
         if not (state.watching or state.replay) or self._depth or state.compiles and _compat.compiling():
-            return original(outputs, *args, **kwargs)
+            return self._original(outputs, *args, **kwargs)
         if state.replay is not None or state.compiles:
-            return self._sheltered(original, outputs, *args, **kwargs)
+            return self._sheltered(outputs, *args, **kwargs)
         start = time.perf_counter()
         try:
             roots = tensors_of(outputs)
@@ -61,7 +62,7 @@ class BackwardWatch:
         self._depth += 1
         state.spent += time.perf_counter() - start
         try:
-            results = original(outputs, *args, **kwargs)
+            results = self._original(outputs, *args, **kwargs)
         finally:
             self._depth -= 1
         start = time.perf_counter()
@@ -72,7 +73,7 @@ class BackwardWatch:
         state.spent += time.perf_counter() - start
         return results
 
-    def _sheltered(self, original: Any, outputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def _sheltered(self, outputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The same where a compiler or the recorder would see our checks."""
         state, roots = self._state, tensors_of(outputs)
         state.unseen("checking a loss", self._before, roots)
@@ -80,7 +81,7 @@ class BackwardWatch:
         frames.append(user_frame(sys._getframe(2)))
         self._depth += 1
         try:
-            results = original(outputs, *args, **kwargs)
+            results = self._original(outputs, *args, **kwargs)
         finally:
             self._depth -= 1
             if frames:
@@ -118,8 +119,13 @@ class BackwardWatch:
         if chosen is None:
             self._policy = None
             return
-        policy = self._policy = chosen.noted.policy
-        policy.backward(chosen.noted)
+        noted = chosen.noted
+        policy = self._policy = noted.policy
+        noted.backwards += 1
+        policy.chosen += 1
+        policy.overwrites |= noted.stepped
+        if policy.handwork.by_hand is not False:
+            policy.handwork.before_backward()
         if chosen.tape.entries:
             chosen.forget_before()
         if policy.chosen > SETTLED:

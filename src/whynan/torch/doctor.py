@@ -118,9 +118,9 @@ def _hooks() -> bool:
     seen: list[str] = []
 
     class Watcher:
-        def engine(self, original, outputs, *args, **kwargs):  # type: ignore[no-untyped-def]
+        def engine(self, outputs, *args, **kwargs):  # type: ignore[no-untyped-def]
             seen.append("engine")
-            return original(outputs, *args, **kwargs)
+            return before[0](outputs, *args, **kwargs)
 
         def compiles(self) -> None:
             pass

@@ -22,13 +22,13 @@ SKIPS = 20  # steps in a row whose update the script leaves out that count as an
 
 class Hits:
     """`pending`: what a script that checks for itself has not used yet. Its `attempt` is then the one in which it may be used; the backward
-    was `_chosen`'s, and `_spread` tells whether its gradients were bad too."""
+    was `_chosen`'s, and `_bad_leaves` are those that got a bad gradient."""
 
     def __init__(self, state: RunState, conclusion: Conclusion) -> None:
         self._state, self._conclusion = state, conclusion
         self.pending: Found | None = None
         self._chosen: Any = None
-        self._spread = False
+        self._bad_leaves: set[int] = set()
         self._skipped = 0
         self._left_out: Found | None = None
         self._given_up: Found | None = None
@@ -41,14 +41,13 @@ class Hits:
             self.again(what, values)
             return
         found = self.pending or self._found(what, tensors, roots, values)
-        if state.replay is not None:
-            self._conclusion.finish_live(found, values)
         holder = self._holder(found.attempt) if what in ("loss", "gradient") and self._may_be_skipped() else None
         if holder is None:
             self._hit(found)
         elif self.pending is None:
-            self._chosen, self._spread = found.attempt, False
-        self._spread |= what == "gradient"
+            self._chosen, self._bad_leaves = found.attempt, set()
+        if what == "gradient":
+            self._bad_leaves.update(map(id, tensors))
         found.attempt, self.pending = holder, found
 
     def again(self, what: What, values: list[Any]) -> None:
@@ -80,7 +79,7 @@ class Hits:
         if chosen is not None and chosen not in state.stack:
             chosen = None
         step = state.counter.index_of(chosen, state.stack) if chosen is not None else max(state.counter.done - (what != "loss"), 0)
-        found = Found(what, tensors, step, chosen, user_site(), gradients=values if what == "gradient" else [])
+        found = Found(what, tensors, step, chosen, user_site(), values=values)
         found.scale_one = what == "gradient" and state.scaling.is_scaled(roots)
         held = variables(scopes())
         found.names = {id(t): held[id(t)] for t in tensors if id(t) in held}
@@ -88,6 +87,8 @@ class Hits:
 
     def _hit(self, found: Found) -> None:
         state = self._state
+        if state.replay is not None:
+            self._conclusion.finish_live(found, found.values)
         if found.attempt is None or found.attempt not in state.stack:
             self._conclusion.conclude(found, None, NotReproduced(self._why_unplaced(), state.trace_command(found.step)), ())
         state.found = found
@@ -109,7 +110,7 @@ class Hits:
     def _may_be_skipped(self) -> bool:
         """A script that looks for non-finite values itself may throw the gradients away: until they are used nothing is harmed."""
         state = self._state
-        return state.runtime.sites.checks_finite and state.closure_level is None and not state.registry.scalers
+        return state.runtime.sites.checks_finite and not (state.replay or state.closure_level is not None or state.registry.scaled)
 
     def _holder(self, chosen: Any) -> Any:
         """The attempt in which the gradients will be used or not: the innermost from `chosen` outwards in which an optimizer has stepped
@@ -120,13 +121,17 @@ class Hits:
         holder = next(updating, None) or next((a for a in around if a.site.kind == "loop"), None)
         return holder if holder is not None and holder.captured is not None else None
 
-    def used(self, bad: bool) -> None:
-        """An optimizer is about to use gradients; `bad`: some are not finite. If they were bad and no longer are, the script has mended
-        them; the gradients of a bad loss may be finite from the start."""
-        pending, self.pending = self.pending, None
-        self._skipped = 0
-        if pending is not None and (bad or not self._spread):
+    def used(self, parameters: list[torch.Tensor], bad: list[torch.Tensor]) -> None:
+        """An optimizer is about to use the gradients of `parameters`; those of `bad` are not finite. If gradients were bad and no longer
+        are, the script has mended them; those of a bad loss may be finite from the start."""
+        pending = self.pending
+        concerned = pending is None or not self._bad_leaves or not self._bad_leaves.isdisjoint(map(id, parameters))
+        if concerned:
+            self.pending, self._skipped = None, 0
+        if pending is not None and (bad or concerned and not self._bad_leaves):
             self._hit(pending)
+        if bad:
+            self._hit(self._found("gradient", bad, (), [p.grad for p in bad]))
 
     def ended(self, attempt: Any, error: BaseException | None) -> bool:
         """The attempt ended with gradients that no optimizer used. Whether it is run again: not if the script left out the update and

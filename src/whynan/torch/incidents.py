@@ -28,7 +28,8 @@ from whynan.torch.trace import Trace
 @dataclass(slots=True)
 class Found:
     """What the gate found: the bad tensors (losses, leaves with a bad gradient, parameters, buffers) and where the user's code stood.
-    `names` are those of the tensors by their ids, as long as the variables that held them are still bound to them."""
+    `values`: what of them is not finite; `names` are those of the tensors by their ids, as long as the variables that held them are still
+    bound to them."""
 
     what: What
     tensors: Sequence[torch.Tensor]
@@ -38,8 +39,13 @@ class Found:
     error: BaseException | None = None
     scale_one: bool = False
     kind: Any = None
-    gradients: list[torch.Tensor] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def bad(self) -> Sequence[torch.Tensor]:
+        """What is not finite: of a gradient its values, not the leaves."""
+        return self.values if self.what == "gradient" and self.values else self.tensors
 
 
 def scopes() -> list[dict[str, Any]]:
@@ -87,7 +93,7 @@ def conclude(
         replay=replay,
         site=found.site,
         exception=f"{type(found.error).__name__}: {found.error}" if found.error is not None else None,
-        kind=found.kind or ("nan" if any(torch.isnan(t).any() for t in found.gradients or found.tensors) else "inf"),
+        kind=found.kind or ("nan" if any(torch.isnan(t).any() for t in found.bad) else "inf"),
         **extra,
     )
     return diagnose(session)

@@ -36,14 +36,6 @@ class Policy:
     def may_be_replayed(self) -> bool:
         return self.chosen > 0 or self.updates
 
-    def backward(self, noted: Noted) -> None:
-        if self.handwork.by_hand is not False:
-            self.handwork.before_backward()
-        noted.backwards += 1
-        self.chosen += 1
-        if noted.stepped:
-            self.overwrites = True
-
     def close(self, noted: Noted) -> None:
         self.runs += 1
         self.settled = self.runs >= LEARNING_RUNS

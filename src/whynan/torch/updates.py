@@ -102,9 +102,10 @@ class UpdateWatch:
         if self._skips_inside(optimizer):
             return
         bad = [p for p in parameters if p.grad is not None and not finite(p.grad)] if self._state.gate.suspicious(grads) else []
-        self._hits.used(bool(bad))
-        if bad:
-            self._hits.harm("gradient", bad, [], values=[p.grad for p in bad])
+        if bad and self._state.replaying:
+            self._hits.again("gradient", [p.grad for p in bad])
+        elif not self._state.replaying:
+            self._hits.used(parameters, bad)
 
     def _skips_inside(self, optimizer: Any) -> bool:
         """A fused optimizer is called for a skipped step too and looks at the scaler's flag itself."""

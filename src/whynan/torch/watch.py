@@ -24,7 +24,7 @@ from whynan.torch.scaling import Scaling
 
 
 class Watcher(Protocol):
-    def engine(self, original: Any, outputs: Any, *args: Any, **kwargs: Any) -> Any: ...
+    def engine(self, outputs: Any, *args: Any, **kwargs: Any) -> Any: ...
 
     def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
 
@@ -59,13 +59,8 @@ class Hooks:
             self._undo.pop()()
 
     def _engine(self) -> None:
-        original, watch = _compat.engine(), self._watcher.engine
-
-        @functools.wraps(original)
-        def engine(*args: Any, **kwargs: Any) -> Any:
-            return watch(original, *args, **kwargs)
-
-        _compat.set_engine(engine)
+        original = _compat.engine()
+        _compat.set_engine(self._watcher.engine)
         self._undo.append(lambda: _compat.set_engine(original))
 
     def _optimizers(self) -> None:
@@ -97,7 +92,6 @@ class Hooks:
             lambda o, a, k: None if compiling() else watcher.before_step(o, a, k),
             lambda o, a, k: None if compiling() else watcher.after_step(o, a, k),
         )
-        _compat.never_compile(_compat.engine())
         self._watcher.compiles()
 
     def _compile(self) -> None:

@@ -48,6 +48,7 @@ CAUSE = Cause(
 )
 QUOTIENTS = frozenset({"div", "addcdiv", "floor_divide", "remainder", "fmod"})
 MEANS = frozenset({"nll_loss", "nll_loss2d"})  # they divide a sum of weights by itself
+NORMALISERS = frozenset({"_weight_norm_interface"})  # they divide rows by their norms, the second result
 
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
@@ -56,6 +57,8 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         return None
     if operation.op in MEANS:
         return _weighted_mean(birth, operation)
+    if operation.op in NORMALISERS:
+        return _normalised(birth, operation)
     if operation.op not in QUOTIENTS:
         return None
     divided, by = first(operation, "dividend", "input"), next((one for one in divisors(operation) if meets(one, is_zero)), None)
@@ -74,6 +77,14 @@ def _weighted_mean(birth: Birth, operation: Operation) -> Verdict | None:
         return None
     summary = f"{called(birth)} divided its sum of losses, 0, by its sum of weights, 0"
     return Verdict(0.6, summary, ("the sum of the weights of all labels is 0",))
+
+
+def _normalised(birth: Birth, operation: Operation) -> Verdict | None:
+    norms = operation.outputs[1] if len(operation.outputs) > 1 else None
+    if norms is None or not norms.zero or not sick(operation)[0]:
+        return None
+    summary = f"{called(birth)} divided a row of zeros by its norm, 0"
+    return Verdict(0.9, summary, (f"{norms.zero} of {norms.numel} norms are exactly 0",))
 
 
 def _evidence(divided: Operand | None, by: Operand | None) -> tuple[str, ...]:
