@@ -14,8 +14,12 @@ from typing import Any
 
 import pytest
 
+from tests.script.driver import NullBackend
 from whynan.script import tape
+from whynan.script.attempts import Runtime
+from whynan.script.hooks import Hooks
 from whynan.script.journal import Journal
+from whynan.script.sites import SiteTable
 
 
 @pytest.fixture
@@ -55,13 +59,15 @@ def test_what_is_no_iterator_is_never_wrapped(journal: Journal) -> None:
         assert journal.record(thing) is thing
 
 
-def test_iterator_that_nobody_else_holds_is_not_wrapped(journal: Journal) -> None:
+def test_iterator_that_nobody_else_holds_is_not_wrapped() -> None:
     """It is made anew when the body runs again; recording it would hold every batch of an evaluation."""
-    journal.tape.mark()
-    fresh = [type(thing) for thing in (journal.iterate(iter([1])), journal.iterate(x for x in [1]))]
+    runtime = Runtime(SiteTable(), NullBackend())
+    hooks = Hooks(runtime)
+    runtime.journal.tape.mark()
+    fresh = [type(thing) for thing in (hooks.iterate(iter([1])), hooks.iterate(x for x in [1]))]
     assert [kind.__name__ for kind in fresh] == ["list_iterator", "generator"]
     held = iter([1])
-    assert type(journal.iterate(held)).__name__ == "chain"
+    assert type(hooks.iterate(held)).__name__ == "chain"
 
 
 def test_answers_are_given_again_in_order(journal: Journal) -> None:

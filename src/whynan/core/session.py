@@ -54,7 +54,6 @@ class Session:
     operations: list[Operation] = field(default_factory=list)
     parameters: tuple[str, ...] | None = None
     dataset_indices: tuple[int, ...] | None = None
-    batch_size: int | None = None
     optimizers: tuple[OptimizerState, ...] = ()
     trend: Trend = field(default_factory=Trend)
     replay: Reproduced | NotReproduced = field(default_factory=lambda: NotReproduced("not replayed"))

@@ -25,6 +25,8 @@ from whynan.script.silence import Silence
 from whynan.script.sites import SiteTable
 from whynan.script.tape import Tape
 
+TEMPORARY = 2  # references to an argument that nobody else holds: the parameter, and that of getrefcount
+
 
 class Attempt:
     """One run of one body. `turns` is the list over which the rewritten code iterates while the body runs: the attempt itself, to which it
@@ -113,6 +115,9 @@ class Runtime:
         return self._journalled(self.journal.next, iterator)
 
     def iterate(self, iterable: Any) -> Any:
+        """A generator made in the loop's own line is the body's work: it is made again when the body runs again."""
+        if sys.getrefcount(iterable) <= TEMPORARY:
+            return iterable
         return self._journalled(self.journal.iterate, iterable)
 
     def record(self, thing: Any) -> Any:
@@ -175,7 +180,7 @@ class Runtime:
         except Exception as fault:
             self._fault("leaving a step", fault)
         if not again:
-            attempt.captured = None
+            attempt.let_go()
         self.spent += time.perf_counter() - start
         return again
 
@@ -189,12 +194,16 @@ class Runtime:
 
     def end_replay(self, attempt: Attempt, error: BaseException | None) -> None:
         try:
-            self.backend.close_trace()
-            overdue = self._end_silence(attempt)
+            try:
+                self.backend.close_trace()
+            finally:
+                overdue = self._end_silence(attempt)
             while self.stack and self.stack.pop() is not attempt:
                 pass
             reasons = [*(attempt.captured.reasons if attempt.captured else ()), *attempt.tape.reasons]
             self.backend.end_replay(attempt, None if overdue else error, [*overdue, *reasons])
+            attempt.tape.release()
+            attempt.let_go()
         except Exception as fault:
             self._abandon(attempt, fault)
 
@@ -218,7 +227,7 @@ class Runtime:
         try:
             if silence is not None:
                 silence.__exit__(None, None, None)
-        finally:
+        finally:  # whatever fails, the user hears again
             if silence is not None:
                 silence.restore()
             attempt.tape.live()

@@ -33,10 +33,10 @@ class Deadline:
     def cancel(self) -> None:
         """An interruption that is already on its way is waited for."""
         self._timer.cancel()
-        with self._lock:
-            self._over = True
-        if self.passed:
-            with contextlib.suppress(KeyboardInterrupt, Overdue):
+        with contextlib.suppress(KeyboardInterrupt, Overdue):
+            with self._lock:
+                self._over = True
+            if self.passed:
                 time.sleep(0.01)
 
     def _expire(self) -> None:

@@ -19,7 +19,7 @@ class Diversion:
         self._undo: list[Callable[[], None]] = []
 
     def start(self) -> None:
-        if self._saved is None:
+        if not self._undo:
             self._quiet(threading, "excepthook")
             self._quiet(sys, "unraisablehook")
             with contextlib.suppress(OSError, ValueError, AttributeError):

@@ -9,7 +9,6 @@ built-in ones.
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -18,8 +17,6 @@ from typing import Any
 
 from whynan.script.sources_outside import RECORDED, is_external
 from whynan.script.tape import CALL, END, MISSING, NEXT, PULL, Entry, Tape
-
-TEMPORARY = 2  # references to an argument that nobody else holds: the parameter, and that of getrefcount
 
 
 class Journal:
@@ -66,7 +63,7 @@ class Journal:
         """What a `for` loop of the user iterates over: `iterable` itself unless it is an iterator that was there before the
         loop."""
         kind = type(iterable)
-        if kind in self._plain or not self._is_iterator(kind) or sys.getrefcount(iterable) <= TEMPORARY:
+        if kind in self._plain or not self._is_iterator(kind):
             return iterable
         tape = self.tape
         if not tape.recording:

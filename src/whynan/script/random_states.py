@@ -78,7 +78,8 @@ class NumpyRandom:
         self.put: Put = self._put if found else generator.set_state
 
     def _find(self) -> bool:
-        address = int(self._generator._bit_generator.ctypes.state_address)
+        self._bits = self._generator._bit_generator
+        address = int(self._bits.ctypes.state_address)
         self._words, self._tail = _memory(address, SIZE), _four_words(address + SIZE - 16)
         name, words, position, _, _ = self._generator.get_state()
         if name != "MT19937" or struct.unpack(f"={WORDS}Ii", self._words) != (*words.tolist(), position):
@@ -88,6 +89,9 @@ class NumpyRandom:
         return offset is not None
 
     def _take(self) -> Any:
+        if self._generator._bit_generator is not self._bits:  # exchanged by `np.random.set_bit_generator`
+            self.__init__(self._generator)  # type: ignore[misc]
+            return self.take()
         words, index = self._tail
         seen = words.value, index.value
         if seen != self._seen:
@@ -95,7 +99,8 @@ class NumpyRandom:
         return self._kept, self._gauss.tobytes()
 
     def _put(self, state: Any) -> None:
-        self._words[:], self._gauss[:] = state
+        if self._generator._bit_generator is self._bits:
+            self._words[:], self._gauss[:] = state
 
 
 def _offset_of_gauss(kind: Any) -> int | None:

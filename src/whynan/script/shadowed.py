@@ -1,4 +1,4 @@
-"""A module of the script's that has the name of one that only we imported: plain Python would import the script's."""
+"""A module of the script's that has the name of one that is loaded already, by us: plain Python would import the script's."""
 
 from __future__ import annotations
 

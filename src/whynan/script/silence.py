@@ -46,8 +46,10 @@ class Silence:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        flush_all()
-        self.restore()
+        try:
+            flush_all()
+        finally:
+            self.restore()
 
     def restore(self) -> None:
         while self._undo:

@@ -103,3 +103,13 @@ def unwrapped(tensor: torch.Tensor) -> torch.Tensor:
     while functorch.is_functorch_wrapped_tensor(tensor):
         tensor = functorch.get_unwrapped(tensor)
     return tensor
+
+
+def is_batched(tensor: torch.Tensor) -> bool:
+    """Whether it stands for many tensors at once, inside `torch.func.vmap`."""
+    functorch = torch._C._functorch
+    while functorch.is_functorch_wrapped_tensor(tensor):
+        if functorch.is_batchedtensor(tensor):
+            return True
+        tensor = functorch.get_unwrapped(tensor)
+    return False

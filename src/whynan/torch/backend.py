@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
+
+import torch
 
 from whynan.core.backend import Passing, Recorder
 from whynan.torch import _compat
-from whynan.torch.backward import BackwardWatch
+from whynan.torch.backward import BackwardWatch, tensors_of
 from whynan.torch.conclusion import Conclusion
+from whynan.torch.copies import TensorCopy
 from whynan.torch.gate import finite
 from whynan.torch.hits import Hits
 from whynan.torch.live_trace import LiveTrace
@@ -40,6 +43,7 @@ class TorchBackend:
         self.give_up = state.give_up
         self._hooks = Hooks(self, state.registry, state.scaling, state.loaders, state.guard)
         self._installed = time.perf_counter()
+        self._grads: list[tuple[torch.Tensor, torch.Tensor | None]] = []
 
     # ---- life ----
 
@@ -96,8 +100,8 @@ class TorchBackend:
     def compiles(self) -> None:
         """The program is about to compile something for the first time."""
         self.state.compiles = True
-        ours = BackwardWatch.engine, BackwardWatch._sheltered, UpdateWatch.before_step, UpdateWatch.after_step, RunState.unseen
-        _compat.never_compile(_compat.compiling, _compat.set_compiler, *ours)
+        ours = [f for part in (BackwardWatch, UpdateWatch, RunState) for f in vars(part).values() if isinstance(f, FunctionType)]
+        _compat.never_compile(_compat.compiling, _compat.set_compiler, _compat.current_node, tensors_of, *ours)
 
     def original_code(self, code: CodeType) -> CodeType | None:
         """The user's code as it was before it was rewritten."""
@@ -113,7 +117,7 @@ class TorchBackend:
         policy = state.policies.known.get(attempt.site_id) or state.policies.of(attempt)
         noted = Noted(policy, _compat.sequence_number(), state.counter.done, _compat.random_state(), devices, found)
         if registry.buffered and (policy.chosen or not policy.settled):
-            noted.buffers = policy.buffers
+            noted.buffers = policy.buffers if not _runs_inside_itself(attempt) else TensorCopy()
             noted.buffers.take([b for _, _, b in registry.buffers()])
         return noted
 
@@ -121,6 +125,8 @@ class TorchBackend:
         state = self.state
         if not state.watching:
             return False
+        if error is not None:
+            self._let_go(attempt)
         if state.found is not None:
             return state.found.attempt is attempt
         if error is not None and isinstance(error, (Passing, KeyboardInterrupt)):
@@ -137,6 +143,12 @@ class TorchBackend:
 
     def loop_left(self) -> None:
         self._hits.loop_left()
+
+    def _let_go(self, attempt: Any) -> None:
+        """An exception ended the attempt, and the step of an optimizer that it was in."""
+        state = self.state
+        if state.closure_level is not None and len(attempt.tape.attempts) < state.closure_level:
+            state.closure_level = None
 
     def _is_spoiled(self, attempt: Any) -> bool:
         """Whether leaves that no optimizer's step wrote are not finite at the end of the attempt, which then is run again."""
@@ -156,6 +168,7 @@ class TorchBackend:
         state, found = self.state, self.state.found
         assert found is not None
         state.scaling.force_one = found.scale_one
+        self._grads = [(leaf, leaf.grad) for leaf in state.registry.leaves()] if found.what == "exception" else []
         put_back_state(attempt.noted, state.registry, scale_one=found.scale_one)
         state.replay = Replay(state.registry)
         carried = [value for name, value in attempt.names.items() if name not in attempt.site.target]
@@ -173,9 +186,23 @@ class TorchBackend:
         if isinstance(error, KeyboardInterrupt):
             self._conclusion.interrupted()
         elif not self._conclusion.replayed(error, reasons):
-            state.recorder.withdraw()
-            state.found, state.replay = None, None
-            state.runtime.diversion.stop()
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """There was no incident: the user's exception takes its way, and training may go on."""
+        state = self.state
+        for leaf, grad in self._grads:
+            leaf.grad = grad
+        state.recorder.withdraw()
+        state.found, state.replay = None, None
+        state.runtime.diversion.stop()
 
     def replay_failed(self, attempt: Any, fault: Exception) -> None:
+        if self.state.trial is not None:
+            os._exit(1)  # the child of a trial must not go on in the user's code
         self._conclusion.failed(fault)
+
+
+def _runs_inside_itself(attempt: Any) -> bool:
+    """Whether another attempt of the same place still needs the copy that they share."""
+    return any(other.site_id == attempt.site_id and other is not attempt for other in attempt.tape.attempts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from operator import attrgetter
@@ -38,7 +39,8 @@ class BackwardWatch:
         self.checked: tuple[list[int], list[int]] = [], []
         self._original = _compat.engine()
         self._policy: Policy | None = None
-        self._depth = 0
+        self._depth, self._thread = 0, 0
+        self._abstract = False
 
     def are_among_checked(self, grads: list[torch.Tensor]) -> bool:
         """Whether each of `grads` is as the last check found it."""
@@ -49,22 +51,23 @@ class BackwardWatch:
         """Stands for the function through which every backward reaches the autograd engine. (Written out: in a step of a millisecond every
         further call counts.)"""
         state = self._state
-        if not (state.watching or state.replay) or self._depth or state.compiles and _compat.compiling():
-            return self._original(outputs, *args, **kwargs)
-        if state.replay is not None or state.compiles:
-            return self._sheltered(outputs, *args, **kwargs)
+        if not state.watching or state.replay is not None or state.compiles or self._depth and self._is_nested():
+            return self._unusual(outputs, *args, **kwargs)
         start = time.perf_counter()
         try:
             roots = tensors_of(outputs)
             self._before(roots)
         except Exception as error:
             state.fault("checking a loss", error)
-        self._depth += 1
+        self._depth, self._thread = self._depth + 1, threading.get_ident()
         state.spent += time.perf_counter() - start
         try:
             results = self._original(outputs, *args, **kwargs)
         finally:
             self._depth -= 1
+        if not state.watching or state.replay is not None:  # it may have ended, or a live trace begun
+            self._check_after(roots, results, args, kwargs)
+            return results
         start = time.perf_counter()
         try:
             self._after(roots, results, args, kwargs)
@@ -73,31 +76,51 @@ class BackwardWatch:
         state.spent += time.perf_counter() - start
         return results
 
-    def _sheltered(self, outputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The same where a compiler or the recorder would see our checks."""
-        state, roots = self._state, tensors_of(outputs)
+    def _is_nested(self) -> bool:
+        """Whether this is a backward inside another one (checkpoints), not one of another thread."""
+        return self._thread == threading.get_ident() or _compat.current_node() is not None
+
+    def _unusual(self, outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Where nothing is watched, or a compiler or the recorder would see our checks."""
+        state = self._state
+        if not (state.watching or state.replay is not None):
+            if state.finish is not None:  # something has swallowed it and trains on
+                raise state.finish
+            return self._original(outputs, *args, **kwargs)
+        if self._depth and self._is_nested() or state.compiles and _compat.compiling():
+            return self._original(outputs, *args, **kwargs)
+        roots = tensors_of(outputs)
         state.unseen("checking a loss", self._before, roots)
         frames = state.replay.trace.where.engine_frames if state.replay is not None else []
         frames.append(user_frame(sys._getframe(2)))
-        self._depth += 1
+        self._depth, self._thread = self._depth + 1, threading.get_ident()
         try:
             results = self._original(outputs, *args, **kwargs)
         finally:
             self._depth -= 1
             if frames:
                 frames.pop()
-        state.unseen("checking gradients", self._after, roots, results, args, kwargs)
+        self._check_after(roots, results, args, kwargs)
         return results
+
+    def _check_after(self, roots: Sequence[torch.Tensor], results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self._state.watching or self._state.replay is not None:
+            self._state.unseen("checking gradients", self._after, roots, results, args, kwargs)
 
     # ---- before ----
 
     def _before(self, roots: Sequence[torch.Tensor]) -> None:
         state = self._state
-        if state.finish is not None:
-            raise state.finish
         single = len(roots) == 1 and roots[0].numel() == 1 and roots[0].is_floating_point()
-        loss = roots[0].item() if single else math.nan
-        bad = [r for r in roots if not finite(r)] if not single else [] if math.isfinite(loss) else roots
+        try:
+            loss = roots[0].item() if single else math.nan
+            bad = [r for r in roots if not finite(r)] if not single else [] if math.isfinite(loss) else roots
+            self._abstract = False
+        except Exception:
+            self._abstract = any(map(is_abstract, roots))
+            if not self._abstract:
+                raise
+            return
         if bad and not state.scaling.is_scaled(bad):
             losses = [state.scaling.unscaled(r) for r in bad]
             self._hits.harm("loss", bad, roots, values=[v if v is not None else r for v, r in zip(losses, bad, strict=True)])
@@ -116,6 +139,8 @@ class BackwardWatch:
             self._live.step_counted()
         if state.counter.done == 1:
             state.meet_others()
+        if self._hits.left_out is not None and self._hits.left_out.step < state.counter.done - 1:
+            self._hits.next_step()
         if chosen is None:
             self._policy = None
             return
@@ -151,6 +176,8 @@ class BackwardWatch:
     # ---- after ----
 
     def _after(self, roots: Sequence[torch.Tensor], results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self._abstract:
+            return
         if not kwargs.get("accumulate_grad"):
             self._given(roots, results, args[3] if len(args) > 3 else ())
             return
@@ -159,10 +186,10 @@ class BackwardWatch:
             self._learn_leaves(roots)
         leaves = state.registry.leaves()
         grads = [g for p in leaves if (g := p.grad) is not None]
-        if grads and state.gate.suspicious(grads):
-            bad = [p for p in leaves if p.grad is not None and not finite(p.grad)]
+        bad = [p for p in leaves if p.grad is not None and not finite(p.grad)] if grads and state.gate.suspicious(grads) else []
+        if bad:
             self._report(roots, bad, [p.grad for p in bad])
-        self.checked = ([], []) if self._hits.pending is not None else (list(map(id, grads)), list(map(version_of, grads)))
+        self.checked = ([], []) if bad else (list(map(id, grads)), list(map(version_of, grads)))
         if state.registry.buffered:
             self._check_buffers(roots)
         if policy is None or policy.handwork.by_hand is not False:
@@ -222,6 +249,11 @@ class BackwardWatch:
         if chosen is None:
             return True
         return not overflows_at_scale_one(state, Found("gradient", bad, state.counter.done, chosen, None, None, True))
+
+
+def is_abstract(tensor: torch.Tensor) -> bool:
+    """Without values of its own: on the meta device, or one of many inside `torch.func.vmap`."""
+    return tensor.is_meta or _compat.is_batched(tensor)
 
 
 def tensors_of(outputs: Sequence[Any]) -> Sequence[torch.Tensor]:

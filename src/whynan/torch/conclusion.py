@@ -104,7 +104,6 @@ class Conclusion:
     def _record(self, incident: Incident, write: Any) -> None:
         state = self._state
         state.meet_others()
-        state.incidents.append(incident)
         state.recorder.incident(incident, write)
         state.finish = Stopped("an incident was recorded")
         raise state.finish

@@ -16,13 +16,13 @@ from whynan.torch.gate import finite
 from whynan.torch.incidents import Found, scopes, user_site
 from whynan.torch.names import variables
 from whynan.torch.run_state import RunState
-
-SKIPS = 20  # steps in a row whose update the script leaves out that count as an incident
+from whynan.torch.scaling import SKIPS
 
 
 class Hits:
     """`pending`: what a script that checks for itself has not used yet. Its `attempt` is then the one in which it may be used; the backward
-    was `_chosen`'s, and `_bad_leaves` are those that got a bad gradient."""
+    was `_chosen`'s, and `_bad_leaves` are those that got a bad gradient. `left_out`: the last step whose
+    update the script threw away."""
 
     def __init__(self, state: RunState, conclusion: Conclusion) -> None:
         self._state, self._conclusion = state, conclusion
@@ -30,7 +30,7 @@ class Hits:
         self._chosen: Any = None
         self._bad_leaves: set[int] = set()
         self._skipped = 0
-        self._left_out: Found | None = None
+        self.left_out: Found | None = None
         self._given_up: Found | None = None
 
     def harm(self, what: What, tensors: Sequence[torch.Tensor], roots: Sequence[torch.Tensor], values: list[Any] | None = None) -> None:
@@ -145,18 +145,23 @@ class Hits:
         if error is not None or spoiled or attempt.leaving or self._skipped >= SKIPS:
             attempt.noted.leaves = self._chosen.noted.leaves
             return self._at_end(pending)
-        self._left_out = pending
+        self.left_out = pending
         return False
+
+    def next_step(self) -> None:
+        """A later step has begun: that an update was left out was not the end."""
+        self.left_out = self._given_up = None
+        self._chosen = self._chosen if self.pending is not None else None
 
     def loop_left(self) -> None:
         """The script leaves a loop. If it left out the update of the step before, that is why, and the attempt is over."""
-        left_out = self._left_out
+        left_out = self.left_out
         if left_out is not None and left_out.step == self._state.counter.done - 1:
             self._given_up = left_out
 
     def run_ended(self, in_order: bool) -> None:
         """Record the incident of a script that ended itself after a step that it left out. Raises `Stopped`."""
-        found = self._given_up if in_order else self._left_out
+        found = self._given_up if in_order else self.left_out
         if found is not None and found.step == self._state.counter.done - 1 and self._state.watching:
             reason = "the script had left the step when it turned out that it ended the run because of it"
             self._conclusion.conclude(found, None, NotReproduced(reason, self._state.trace_command(found.step)), ())

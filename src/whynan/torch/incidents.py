@@ -76,7 +76,7 @@ def seeds(found: Found, trace: Trace, again: Iterable[torch.Tensor]) -> tuple[Se
 def conclude(
     found: Found, trace: Trace | None, registry: Registry, replay: Reproduced | NotReproduced, seed: tuple[Seed, ...], extra: dict[str, Any]
 ) -> Incident:
-    """`extra`: the session's fields that the backend knows (trend, dataset indices, batch size)."""
+    """`extra`: the session's fields that the backend knows (trend, dataset indices)."""
     ran = {id(m) for m in trace.modules if m is not None} if trace is not None else set()
     names = collect(scopes(), ran | {id(p) for p in registry.leaves()})
     names.tensors.update({key: name for key, name in found.names.items() if key not in names.tensors})

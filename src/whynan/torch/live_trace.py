@@ -17,8 +17,6 @@ class LiveTrace:
 
     def step_counted(self) -> None:
         state = self._state
-        if state.trace_step is None:
-            return
         if state.replay is not None:
             state.replay.marks.append((len(state.replay.trace.operations), state.counter.done))
         elif state.counter.done == state.trace_step:
@@ -27,4 +25,6 @@ class LiveTrace:
     def _open(self) -> None:
         replay = self._state.replay = Replay(self._state.registry)
         replay.marks.append((0, self._state.counter.done))
+        if self._state.closure_level is not None:  # inside an optimizer's step
+            replay.trace.where.optimizer_depth = 1
         replay.open(())

@@ -26,6 +26,7 @@ class Registry:
         self.scalers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.scaled = self.buffered = False
         self.orphans: dict[int, weakref.ref[torch.Tensor]] = {}
+        self._guard = guard
         self.origins = Origins(guard)
         self._characters: dict[int, Character] = {}
         self._owned: list[torch.Tensor] | None = None
@@ -44,13 +45,18 @@ class Registry:
     def made_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         frame = user_frame(sys._getframe(1))
         self.optimizers[optimizer] = site_of(frame) if frame is not None else None
-        self._owned = None
         self._characters.pop(id(optimizer), None)
+        self._new_optimizer(optimizer)
 
     def met_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         if optimizer not in self.optimizers:
             self.optimizers[optimizer] = None
-            self._owned = None
+            self._new_optimizer(optimizer)
+
+    def _new_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        """What is remembered of its parameters must not keep them alive once it is gone."""
+        self._owned = None
+        weakref.finalize(optimizer, self._guard, "forgetting an optimizer", self.forget_groups).atexit = False
 
     def forget_groups(self) -> None:
         """Parameter groups may have changed."""

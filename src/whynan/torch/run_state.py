@@ -6,13 +6,13 @@ import contextlib
 import os
 import shlex
 import sys
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from whynan.core.backend import Recorder, Stopped
 from whynan.core.faults import is_ours
-from whynan.core.incident import Incident
 from whynan.torch import _compat
 from whynan.torch.choice import Steps
 from whynan.torch.distributed import several_ranks
@@ -37,7 +37,6 @@ class RunState:
         self.recorder, self.trace_step = recorder, trace_step
         self.watching = False
         self.limits: list[str] = []
-        self.incidents: list[Incident] = []
         self.guard = Guard(self.give_up)
         self.registry = Registry(self.guard)
         self.gate = Gate()
@@ -69,18 +68,17 @@ class RunState:
     def replaying(self) -> bool:
         return self.replay is not None and self.trace_step is None
 
-    @property
-    def active(self) -> bool:
-        return self.watching or self.replaying
-
     def give_up(self, doing: str, error: BaseException) -> None:
         """A fault of ours: one line, and watching ends."""
         if self.watching:
-            self.watching = False
-            if self.replay is not None:
-                self.replay.trace.paused, self.left_open, self.replay = True, self.replay, None
+            self.watch_no_more()
             self.limits.append(f"watching ended while {doing}: {type(error).__name__}: {error}")
             print(f"whynan: a fault of its own while {doing}, watching ends: {type(error).__name__}: {error}", file=sys.__stderr__)
+
+    def watch_no_more(self) -> None:
+        self.watching = False
+        if self.replay is not None:
+            self.replay.trace.paused, self.left_open, self.replay = True, self.replay, None
 
     def fault(self, doing: str, error: Exception) -> None:
         """What one of our hooks met: the user's own goes on its way, a fault of ours ends the watch."""
@@ -90,6 +88,7 @@ class RunState:
 
     def unseen(self, doing: str, check: Callable[..., object], *args: Any) -> None:
         """Run a check of ours so that neither a compiler nor the recorder sees it."""
+        start = time.perf_counter()
         compiler = _compat.set_compiler(None) if self.compiles else None
         try:
             with self.replay.trace.pause() if self.replay is not None else contextlib.nullcontext():
@@ -99,6 +98,7 @@ class RunState:
         finally:
             if self.compiles:
                 _compat.set_compiler(compiler)
+            self.spent += time.perf_counter() - start
 
     def meet_others(self) -> None:
         self.several = self.several or several_ranks()
@@ -112,4 +112,4 @@ class RunState:
 def _watch_no_more(state: RunState | None) -> None:
     """A forked child is another process: its steps are not those of the run."""
     if state is not None:
-        state.watching = False
+        state.watch_no_more()

@@ -16,7 +16,7 @@ import torch
 from whynan.torch.gate import finite
 from whynan.torch.guard import UNGUARDED, Guard
 
-SKIPS = 20  # skipped steps in a row that count as an incident
+SKIPS = 20  # steps in a row without an update, skipped by a scaler or left out by the script, that count as an incident
 
 
 class Scaling:

@@ -30,7 +30,7 @@ class UpdateWatch:
 
     def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         state = self._state
-        if state.replay is not None or state.compiles:
+        if state.replay is not None or state.compiles or state.finish is not None:
             self._sheltered_before(optimizer, args, kwargs)
         elif state.watching:
             start = time.perf_counter()
@@ -55,6 +55,8 @@ class UpdateWatch:
     def _sheltered_before(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """The same where a compiler or the recorder would see our checks."""
         state = self._state
+        if state.finish is not None:  # something has swallowed it and trains on
+            raise state.finish
         if state.replay is not None:
             state.replay.trace.where.optimizer_depth += 1
         if state.watching or state.replaying:
@@ -71,8 +73,6 @@ class UpdateWatch:
 
     def _before(self, optimizer: Any, closure: bool) -> None:
         state = self._state
-        if state.finish is not None:
-            raise state.finish
         if state.registry.scaled:
             state.scaling.optimizer_stepped(optimizer)
         if closure and not state.replaying:
@@ -82,6 +82,7 @@ class UpdateWatch:
             self._check_gradients(optimizer, character.parameters)
         if state.replay is not None and state.replaying:
             return
+        state.trend.measured = False
         if state.trend.due(state.counter.done):
             state.trend.measure(optimizer)
         tame = character.is_tame(optimizer)
@@ -135,6 +136,7 @@ class UpdateWatch:
         state.closure_level = None
         if not self._unspoilt:
             self._check_written(optimizer)
+        self._copy = None
         chosen = state.counter.last
         if chosen is not None and chosen.noted is not None:
             chosen.noted.stepped = chosen.noted.policy.handwork.stepped = True

@@ -59,8 +59,13 @@ class Hooks:
             self._undo.pop()()
 
     def _engine(self) -> None:
-        original = _compat.engine()
-        _compat.set_engine(self._watcher.engine)
+        original, watch = _compat.engine(), self._watcher.engine
+
+        @functools.wraps(original)
+        def engine(*args: Any, **kwargs: Any) -> Any:
+            return watch(*args, **kwargs)
+
+        _compat.set_engine(engine)
         self._undo.append(lambda: _compat.set_engine(original))
 
     def _optimizers(self) -> None:
@@ -92,6 +97,7 @@ class Hooks:
             lambda o, a, k: None if compiling() else watcher.before_step(o, a, k),
             lambda o, a, k: None if compiling() else watcher.after_step(o, a, k),
         )
+        _compat.never_compile(_compat.engine())
         self._watcher.compiles()
 
     def _compile(self) -> None:
