@@ -156,7 +156,12 @@ class TorchBackend:
         if noted.stepped and noted.backwards == 1:
             noted.policy.handwork.ordinary()
         bad = [t for t in noted.leaves.tensors if not finite(t)] if noted.leaves is not None else []
-        return bool(bad) and self._hits.written_by_hand(attempt, bad)
+        if bad:
+            return self._hits.written_by_hand(attempt, bad)
+        if not noted.policy.handwork.by_hand and self._hits.pending is None:
+            noted.leaves = None
+            noted.policy.handwork.forget()
+        return False
 
     # ---- replays ----
 

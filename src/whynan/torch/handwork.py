@@ -52,6 +52,10 @@ class Handwork:
             noted.leaves = self.copy
         return self.by_hand is True
 
+    def forget(self) -> None:
+        """Between the steps of a place that is not known to write by hand no copy is held."""
+        self.copy = TensorCopy()
+
     def ordinary(self) -> None:
         """Steps are seen for everything that gets a gradient here, one after every backward."""
         self._looks += 1

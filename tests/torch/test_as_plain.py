@@ -1,0 +1,152 @@
+"""Programs that do unusual things end as under plain Python: same output, no word of whynan's, nothing held alive."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.torch.forks import Forks
+
+START = """
+import gc, weakref
+import torch
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+
+def shown():
+    return [p.detach().numpy().tobytes().hex() for p in model.parameters()], [p.grad is None or p.grad.sum().item().hex() for p in model.parameters()]
+"""
+
+PROGRAMS = {
+    "a caught exception that speaks of nan, with gradients accumulated before it": """
+def train_step(step):
+    model(torch.rand(4, 3)).pow(2).sum().backward()
+    if step % 3 != 2:
+        raise ValueError("nan found") if step % 2 else ArithmeticError("got inf")
+    optimizer.step()
+    optimizer.zero_grad()
+
+for step in range(12):
+    try:
+        train_step(step)
+    except (ValueError, ArithmeticError) as error:
+        print("caught", error, shown())
+print(shown())
+""",
+    "a closure that raises": """
+lbfgs = torch.optim.LBFGS(model.parameters(), lr=0.1)
+for step in range(8):
+    def closure():
+        lbfgs.zero_grad()
+        if step == 3:
+            raise KeyError("no such batch")
+        loss = model(torch.rand(4, 3)).pow(2).sum()
+        loss.backward()
+        return loss
+    try:
+        lbfgs.step(closure)
+    except KeyError as error:
+        print("caught", error)
+print(shown())
+""",
+    "gradients of single samples": """
+from torch.func import functional_call, grad, vmap
+parameters = dict(model.named_parameters())
+
+def loss(parameters, x):
+    return functional_call(model, parameters, (x[None],)).pow(2).sum()
+
+for step in range(5):
+    each = vmap(grad(loss), in_dims=(None, 0))({k: v.detach() for k, v in parameters.items()}, torch.rand(4, 3))
+    with torch.no_grad():
+        for name, p in parameters.items():
+            p -= 0.01 * each[name].mean(0)
+print(shown())
+""",
+    "a backward without values": """
+empty = torch.nn.Linear(3, 1, device="meta")
+for step in range(3):
+    empty(torch.ones(2, 3, device="meta")).sum().backward()
+    model(torch.rand(4, 3)).pow(2).sum().backward()
+    optimizer.step()
+print(shown())
+""",
+    "a generator made in the loop's own line": """
+def losses(x):
+    for k in range(3):
+        yield model(x).pow(2).sum() * k
+
+for step in range(5):
+    optimizer.zero_grad()
+    total = 0
+    for loss in losses(torch.rand(4, 3)):
+        total = total + loss
+    total.backward()
+    optimizer.step()
+print(shown())
+""",
+    "everything deleted after the loop": """
+for step in range(6):
+    out = model(torch.rand(4, 3))
+    optimizer.zero_grad()
+    out.pow(2).sum().backward()
+    optimizer.step()
+print(shown())
+alive = [weakref.ref(thing) for thing in (model, optimizer, model.weight, out)]
+del model, optimizer, out
+gc.collect()
+print([ref() is None for ref in alive])
+""",
+    "a random generator that is exchanged": """
+import numpy as np
+for step in range(6):
+    if step == 3:
+        np.random.set_bit_generator(np.random.MT19937(7))
+        gc.collect()
+    x = torch.tensor(np.random.rand(4, 3), dtype=torch.float32)
+    optimizer.zero_grad()
+    model(x).pow(2).sum().backward()
+    optimizer.step()
+print(shown(), np.random.rand())
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_under_plain_python(forks: Forks, name: str) -> None:
+    plain, watched = forks.plain(START + PROGRAMS[name]), forks.watched(START + PROGRAMS[name])
+    assert plain.status == 0, plain.stderr
+    assert (watched.status, watched.stdout) == (plain.status, plain.stdout), watched.stderr
+    assert watched.stderr == plain.stderr
+    assert watched.report["incidents"] == []
+
+
+def test_a_loop_over_a_generator_made_in_its_line_is_placed(forks: Forks) -> None:
+    source = PROGRAMS["a generator made in the loop's own line"].replace("* k", "* (k if step < 3 else torch.log(torch.zeros(())))")
+    ran = forks.watched(START + source)
+    assert ran.status == 3, ran.stderr
+    assert (ran.report["incidents"][0]["origin"]["op"], ran.report["incidents"][0]["step"]) == ("log", 3)
+
+
+SWALLOWED = """
+from concurrent.futures import ThreadPoolExecutor
+
+def train_step(step):
+    optimizer.zero_grad()
+    loss = model(torch.rand(4, 3)).pow(2).sum() * (torch.log(torch.zeros(())) if step == 3 else 1)
+    loss.backward()
+    optimizer.step()
+
+with ThreadPoolExecutor(1) as pool:
+    for step in range(6):
+        error = pool.submit(train_step, step).exception()
+        print(step, error is None, all(p.isfinite().all().item() for p in model.parameters()))
+"""
+
+
+def test_whoever_swallows_the_stop_does_not_train_on(forks: Forks) -> None:
+    ran = forks.watched(START + SWALLOWED)
+    assert ran.status == 3, ran.stderr
+    assert ran.stdout == "0 True True\n1 True True\n2 True True\n"
+    assert [line for line in ran.stderr.splitlines() if line[:2] in ("3 ", "4 ", "5 ")] == ["3 False True", "4 False True", "5 False True"]
+    assert ran.report["incidents"][0]["origin"]["op"] == "log"
