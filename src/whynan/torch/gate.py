@@ -13,10 +13,10 @@ from whynan.torch.measure import plain
 
 FUSED = frozenset({torch.float16, torch.bfloat16, torch.float32})
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})  # subclasses (distributed, masked) keep their values elsewhere
-traits = attrgetter("dtype", "__class__", "is_cpu", "requires_grad")
+traits = attrgetter("dtype", "__class__", "is_cpu", "requires_grad", "layout")
 item = torch.Tensor.item
 WIDE = (torch.float32, torch.float64, torch.bfloat16)  # sums of half precision overflow
-SUMMED = frozenset((dtype, kind, True, False) for dtype in WIDE for kind in PLAIN)
+SUMMED = frozenset((dtype, kind, True, False, torch.strided) for dtype in WIDE for kind in PLAIN)
 
 
 class Gate:
