@@ -97,6 +97,34 @@ del model, optimizer, out
 gc.collect()
 print([ref() is None for ref in alive])
 """,
+    "a bias of -inf that switches a class off": """
+classes = torch.nn.Linear(3, 3)
+with torch.no_grad():
+    classes.bias[2] = -torch.inf
+adam = torch.optim.Adam(classes.parameters(), lr=0.01)
+for step in range(6):
+    adam.zero_grad()
+    torch.nn.functional.cross_entropy(classes(torch.rand(8, 3)), torch.arange(8) % 2).backward()
+    adam.step()
+    with torch.no_grad():
+        model.weight -= 0.01
+print(shown(), classes.weight.sum().item())
+""",
+    "rows of NaN that are never looked up": """
+rows = torch.nn.Embedding(5, 3)
+with torch.no_grad():
+    rows.weight[4] = torch.nan
+for update in (torch.optim.SGD(rows.parameters(), lr=0.1), None):
+    for step in range(8):
+        rows.weight.grad = None
+        model(rows(torch.arange(4))).pow(2).sum().backward()
+        if update is not None:
+            update.step()
+        else:
+            with torch.no_grad():
+                rows.weight -= 0.1 * rows.weight.grad
+print(rows.weight[:4].sum().item())
+""",
     "a random generator that is exchanged": """
 import numpy as np
 for step in range(6):
@@ -126,6 +154,64 @@ def test_a_loop_over_a_generator_made_in_its_line_is_placed(forks: Forks) -> Non
     ran = forks.watched(START + source)
     assert ran.status == 3, ran.stderr
     assert (ran.report["incidents"][0]["origin"]["op"], ran.report["incidents"][0]["step"]) == ("log", 3)
+
+
+OUTSIDE = """
+from torch.func import functional_call, grad, grad_and_value, vmap
+
+def loss_of(parameters, x):
+    return torch.atanh(functional_call(model, parameters, (x,))).sum()
+
+{made}
+parameters = {{k: v.detach() / 10 for k, v in model.named_parameters()}}
+for step in range(6):
+    x = torch.rand(4, 3) * (500 if step == 3 else 0.1)
+    gradients, loss = differentiate(parameters, x)
+    parameters = {{k: p - 0.001 * gradients[k] for k, p in parameters.items()}}
+    print(step)
+"""
+MADE = [
+    "differentiate = grad_and_value(loss_of)",
+    "differentiate = lambda p, x: grad_and_value(loss_of)(p, x)",
+    "once = grad(loss_of)\ndifferentiate = lambda p, x: (once(p, x), loss_of(p, x))",
+]
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_a_gradient_function_made_outside_the_loop(forks: Forks, made: str) -> None:
+    ran = forks.watched(START + OUTSIDE.format(made=made))
+    assert ran.status == 3, ran.stderr
+    [incident] = ran.report["incidents"]
+    assert (incident["step"], incident["origin"]["op"], incident["replay"]["reproduced"]) == (3, "atanh", True)
+    assert incident["phase"] != "optimizer"
+
+
+HIDDEN = """
+F = torch.nn.functional
+
+def attend(x, keep):
+    scores = (model(x) @ x.transpose(1, 2)[:, :1]).masked_fill(~keep[:, None], -torch.inf)
+    return x + F.softmax(scores, -1) @ x
+
+for step in range(3):
+    x, target, keep = torch.rand(2, 4, 3), torch.zeros(2, 4, dtype=torch.long), torch.ones(2, 4, dtype=torch.bool)
+    if step == 1:
+        keep[1], target[1] = False, -100
+    h = x
+    for layer in range({layers}):
+        h = attend(h, keep)
+    optimizer.zero_grad()
+    F.cross_entropy(h.flatten(0, 1), target.flatten()).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("layers", [2, 3])
+def test_a_selection_that_lets_the_value_through_hides_nothing(forks: Forks, layers: int) -> None:
+    ran = forks.watched(START + HIDDEN.format(layers=layers))
+    assert ran.status == 3, ran.stderr
+    [incident] = ran.report["incidents"]
+    assert (incident["step"], incident["origin"]["op"], incident["causes"][0]["name"]) == (1, "softmax", "masked-softmax-row")
 
 
 SWALLOWED = """

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from whynan.script.scopes import FUNCTIONS, arguments
 
+TRANSFORMS = frozenset({"grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian"})  # of torch.func
 CALLED_ONLY = "grad"  # `p.grad` is an attribute of every parameter; only a call of that name differentiates
 
 
@@ -91,6 +92,10 @@ def _note(node: ast.AST, owner: str | None, facts: Facts) -> None:
     elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         called, mentioned = _references([node.value])
+        if isinstance(node.value, ast.Lambda):
+            mentioned |= called
+        if _makes_gradient_function(node.value):
+            mentioned |= TRANSFORMS
         facts.assigned.append((frozenset(_stored(targets)), mentioned, called))
     elif isinstance(node, ast.Call):
         _note_call(node, facts)
@@ -133,6 +138,16 @@ def _stored(targets: Iterable[ast.AST]) -> Iterator[str]:
             name = last_name(target)
             if name is not None:
                 yield name
+
+
+def _makes_gradient_function(node: ast.expr) -> bool:
+    """Whether the value is a function that differentiates (`grad(f)`, `vmap(grad(f))`), not what one gave."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = last_name(node.func)
+    if name in TRANSFORMS or (name == CALLED_ONLY and len(node.args) == 1):
+        return True
+    return any(map(_makes_gradient_function, node.args))
 
 
 def _is_compile(node: ast.AST) -> bool:

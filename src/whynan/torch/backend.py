@@ -112,6 +112,8 @@ class TorchBackend:
     def enter(self, attempt: Any) -> Noted:
         state = self.state
         registry = state.registry
+        if state.replay is not None and not state.replaying:
+            state.replay.trace.table.new_step()
         devices = device_generators() if _compat.cuda_in_use() else ()
         found = scales(registry.scalers) if registry.scaled else ()
         policy = state.policies.known.get(attempt.site_id) or state.policies.of(attempt)
@@ -155,7 +157,8 @@ class TorchBackend:
         noted: Noted = attempt.noted
         if noted.stepped and noted.backwards == 1:
             noted.policy.handwork.ordinary()
-        bad = [t for t in noted.leaves.tensors if not finite(t)] if noted.leaves is not None else []
+        pairs = zip(noted.leaves.tensors, noted.leaves.values, strict=True) if noted.leaves is not None else ()
+        bad = [now for now, before in pairs if not finite(now) and finite(before)]
         if bad:
             return self._hits.written_by_hand(attempt, bad)
         if not noted.policy.handwork.by_hand and self._hits.pending is None:

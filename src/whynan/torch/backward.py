@@ -245,6 +245,8 @@ class BackwardWatch:
         state.scaling.tried = True
         if state.scaling.skipped >= SKIPS:
             return False
+        if not state.scaling.trial_due:
+            return True
         chosen = choose(state.stack, roots)
         if chosen is None:
             return True

@@ -12,6 +12,7 @@ from torch import nn
 
 from whynan.core.places import site_of, user_frame
 from whynan.core.records import OptimizerState, Site
+from whynan.torch.gate import finite
 from whynan.torch.guard import UNGUARDED, Guard
 from whynan.torch.origins import Origins
 from whynan.torch.policy import Character
@@ -32,6 +33,7 @@ class Registry:
         self._owned: list[torch.Tensor] | None = None
         self._owned_ids: set[int] = set()
         self._started_finite: dict[tuple[int, str], bool] = {}
+        self._first_seen: dict[int, tuple[weakref.ref[torch.Tensor], bool]] = {}
 
     def met_module(self, module: nn.Module) -> None:
         """It has buffers."""
@@ -71,7 +73,19 @@ class Registry:
         if known is None or len(known.parameters) != count:
             known = self._characters[id(optimizer)] = Character(optimizer)
             self.met_optimizer(optimizer)
+            self._note_bad_from_start(known.parameters)
         return known
+
+    def _note_bad_from_start(self, parameters: list[torch.Tensor]) -> None:
+        """A bias of -inf that switches a class off, rows that are never looked up: harmful only where they reach the loss."""
+        for parameter in parameters:
+            if id(parameter) not in self._first_seen or self._first_seen[id(parameter)][0]() is not parameter:
+                self._first_seen[id(parameter)] = weakref.ref(parameter), finite(parameter)
+
+    def started_finite(self, parameter: torch.Tensor) -> bool:
+        """Whether it was finite before its first update."""
+        known = self._first_seen.get(id(parameter))
+        return known is None or known[0]() is not parameter or known[1]
 
     @property
     def owned(self) -> list[torch.Tensor]:

@@ -92,6 +92,11 @@ class Scaling:
         known = self._scaled.get(id(root))
         return known[1] if known is not None and known[0]() is root else None
 
+    @property
+    def trial_due(self) -> bool:
+        """A trial costs about a step: in a row of skipped steps the first, second, fourth, eighth ... overflow is tried."""
+        return self.skipped & (self.skipped - 1) == 0
+
     def is_scaled(self, roots: Sequence[torch.Tensor]) -> bool:
         """Whether these are scaled losses that were finite before."""
         losses = [self.unscaled(root) for root in roots]

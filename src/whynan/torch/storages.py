@@ -48,6 +48,11 @@ class StorageTable:
     def __init__(self) -> None:
         self._storages: dict[int, Storage] = {}
 
+    def new_step(self) -> None:
+        """What was a gradient in the step before may be a parameter in this one."""
+        for storage in self._storages.values():
+            storage.from_gradient = False
+
     def find(self, tensor: torch.Tensor, source: Source = "unknown") -> Storage | None:
         base = backing(tensor)
         if base is None:

@@ -149,8 +149,9 @@ class UpdateWatch:
             state.recorder.step(state.trend.close_step(max(state.counter.done - 1, 0), optimizer))
 
     def _check_written(self, optimizer: Any) -> None:
-        parameters = self._state.registry.character(optimizer).parameters
-        bad = [p for p in parameters if not finite(p)] if self._spoiled(parameters) else []
+        registry = self._state.registry
+        parameters = registry.character(optimizer).parameters
+        bad = [p for p in parameters if not finite(p) and registry.started_finite(p)] if self._spoiled(parameters) else []
         if bad and self._state.replaying:
             self._hits.again("parameter", bad)
         if bad:

@@ -54,7 +54,8 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     function = subject(birth, session)
     if session.what != "gradient" or function is None or birth.op in ("input", "param", "buffer"):
         return None
-    selection = next((op for op in downstream(session, function.index) if op.op in SELECTS), None)
+    selections = (op for op in downstream(session, function.index) if op.op in SELECTS)
+    selection = next((op for op in selections if op.finite or function.finite), None)  # one that lets the value through hides nothing
     if selection is None:
         return None
     # a value that is not finite and does not show in the loss was hidden; only a finite one leaves the question open
