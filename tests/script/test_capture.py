@@ -234,7 +234,7 @@ def test_objects_are_followed_less_far_where_it_takes_too_long(monkeypatch: pyte
     deep = {"a": {"b": {"c": [0]}}}
     place = site((), "deep")
     clock = iter(k * 0.5 for k in range(1000))  # seconds: every capture takes half of a step
-    monkeypatch.setattr(capturing.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(capturing, "perf_counter", lambda: next(clock))
     captured = [capture(place, {"deep": deep}) for _ in range(8)]
     assert len(captured[0]._undo) == 4
     assert len(captured[-1]._undo) == 2

@@ -125,6 +125,77 @@ for update in (torch.optim.SGD(rows.parameters(), lr=0.1), None):
                 rows.weight -= 0.1 * rows.weight.grad
 print(rows.weight[:4].sum().item())
 """,
+    "threads that train models of their own": """
+import threading
+done = []
+
+def train(k):
+    own = torch.nn.Linear(3, 2)
+    rate = torch.optim.SGD(own.parameters(), lr=0.01)
+    for step in range(400):
+        rate.zero_grad()
+        own(torch.ones(4, 3)).pow(2).mean().backward()
+        rate.step()
+    done.append(k)
+
+threads = [threading.Thread(target=train, args=(k,)) for k in range(4)]
+[thread.start() for thread in threads], [thread.join() for thread in threads]
+print(sorted(done))
+""",
+    "modes that count operations and draw random numbers": """
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+counts = [0, 0]
+
+class Noise(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        counts[0] += 1
+        torch.randn(1)
+        return function(*args, **(kwargs or {}))
+
+class Functions(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        counts[1] += 1
+        return function(*args, **(kwargs or {}))
+
+norm = torch.nn.BatchNorm1d(3)
+with Noise(), Functions():
+    for step in range(8):
+        optimizer.zero_grad()
+        model(norm(torch.rand(4, 3))).pow(2).sum().backward()
+        optimizer.step()
+print(counts, torch.rand(1).item(), shown())
+""",
+    "a clock that is patched": """
+import time
+from unittest import mock
+with mock.patch("time.perf_counter", side_effect=[0.0, 1.5]), mock.patch("time.monotonic", side_effect=ZeroDivisionError):
+    start = time.perf_counter()
+    for step in range(5):
+        optimizer.zero_grad()
+        model(torch.rand(4, 3)).pow(2).sum().backward()
+        optimizer.step()
+    print(time.perf_counter() - start, shown())
+""",
+    "properties in the place of attributes": """
+class Loud:
+    @property
+    def __dict__(self):
+        print("asked")
+        return {}
+
+thing = Loud()
+
+def train(given):
+    for step in range(5):
+        mine = given
+        optimizer.zero_grad()
+        model(torch.rand(4, 3)).pow(2).sum().backward()
+        optimizer.step()
+
+train(thing)
+print(shown())
+""",
     "a random generator that is exchanged": """
 import numpy as np
 for step in range(6):
@@ -236,3 +307,55 @@ def test_whoever_swallows_the_stop_does_not_train_on(forks: Forks) -> None:
     assert ran.stdout == "0 True True\n1 True True\n2 True True\n"
     assert [line for line in ran.stderr.splitlines() if line[:2] in ("3 ", "4 ", "5 ")] == ["3 False True", "4 False True", "5 False True"]
     assert ran.report["incidents"][0]["origin"]["op"] == "log"
+
+
+ODD = """
+class Proxy:
+    @property
+    def __dict__(self):
+        raise RuntimeError("working outside of a request")
+
+    def __eq__(self, other):
+        raise RuntimeError("never compared")
+    __hash__ = None
+
+class Own(torch.optim.SGD):
+    def __eq__(self, other):
+        raise RuntimeError("never compared")
+    __hash__ = None
+
+request = Proxy()
+own = Own(model.parameters(), lr=0.01)
+for step in range(8):
+    holds = [request]
+    own.zero_grad()
+    loss = model(torch.rand(4, 3)).pow(2).sum() * (torch.log(torch.zeros(())) if step == 5 else 1)
+    loss.backward()
+    own.step()
+"""
+
+
+def test_objects_that_may_not_be_looked_at(forks: Forks) -> None:
+    ran = forks.watched(START + ODD)
+    assert ran.status == 3, ran.stderr
+    [incident] = ran.report["incidents"]
+    assert (incident["step"], incident["origin"]["op"], incident["causes"][0]["name"]) == (5, "log", "log-of-zero")
+
+
+CLOSED = """
+import os
+for step in range(8):
+    if step == 3:
+        os.closerange(3, 200)
+    optimizer.zero_grad()
+    loss = model(torch.rand(4, 3)).pow(2).sum() * (torch.log(torch.zeros(())) if step == 5 else 1)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_descriptors_that_were_closed_under_us(forks: Forks) -> None:
+    ran = forks.watched(START + CLOSED)
+    assert ran.status == 3, ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert "torch.log was given 0" in ran.stderr

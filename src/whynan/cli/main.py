@@ -6,6 +6,7 @@ so that a watched script neither runs under click's exception handling nor deepe
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -47,4 +48,7 @@ def status_of(args: list[str]) -> int:
         return 2
     except click.Abort:
         return 130
+    except BrokenPipeError:  # whoever read what was printed has had enough
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  what is left in the buffer would fail again at the very end
+        return 0
     return action() if callable(action) else int(action or 0)

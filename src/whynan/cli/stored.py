@@ -10,8 +10,7 @@ import msgspec
 from whynan.record.store import StoredRun, UnreadableRun, read
 from whynan.report.json import assemble
 from whynan.report.model import Document
-
-CUT_OFF = "this run did not come to its end: it was killed, or still goes on"
+from whynan.report.words import CUT_OFF
 
 
 def load(folder: Path) -> Document:

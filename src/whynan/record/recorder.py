@@ -6,9 +6,9 @@ import contextlib
 import os
 import shutil
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import Literal, Protocol
 
 from whynan.core.faults import is_ours
@@ -52,7 +52,7 @@ class RunRecorder:
 
     def step(self, row: StepRow) -> None:
         self._steps.append(row)
-        if time.monotonic() >= self._due:
+        if monotonic() >= self._due:
             self.flush()
 
     def warning(self, step: int, name: str, text: str) -> None:
@@ -88,9 +88,9 @@ class RunRecorder:
 
     def flush(self) -> None:
         """Write what has gathered. The pause that follows depends on what writing cost, but for the first time, which makes the folder."""
-        start, opening = time.monotonic(), self._store is None
+        start, opening = monotonic(), self._store is None
         self._keep(self._write_gathered)
-        now = time.monotonic()
+        now = monotonic()
         cost = 0.0 if opening else now - start
         self._due = now + min(max(EVERY, cost / SHARE), LONGEST)
 

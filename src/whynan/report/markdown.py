@@ -64,7 +64,7 @@ def clean_line(document: Document) -> str:
     run = document.run
     return (
         f"{code(run.script)}: "
-        + ("nothing went bad" if run.status == "clean" else escaped(run.status))
+        + escaped(words.end_of_clean(run))
         + f" in {run.steps} steps."
     )
 

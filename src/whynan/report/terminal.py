@@ -46,7 +46,7 @@ def console_for(file: TextIO) -> Console:
 
 def clean_line(document: Document) -> str:
     run = document.run
-    end = {"clean": "nothing went bad", "error": "no incident, but the script failed"}.get(run.status, f"status {run.status}")
+    end = words.end_of_clean(run)
     code = "" if run.exit_code in (None, 0) else f" (exit status {run.exit_code})"
     return f"whynan: {run.script}: {end} in {run.steps} steps{code}"
 

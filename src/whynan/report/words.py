@@ -6,9 +6,10 @@ import math
 import shlex
 from collections.abc import Sequence
 
-from whynan.report.model import Document, IncidentPart, Input, Number, Output, RemedyPart
+from whynan.report.model import Document, IncidentPart, Input, Number, Output, RemedyPart, RunPart
 
 FEW = 8
+CUT_OFF = "this run did not come to its end: it was killed, or still goes on"
 LARGEST = {"float16": "65504", "bfloat16": "3.39e38", "float32": "3.40e38", "float64": "1.80e308"}
 BECAME = {
     "nan": "became NaN",
@@ -153,3 +154,13 @@ def one_line(incident: IncidentPart) -> str:
     place = f" at {origin.file}:{origin.line}" if origin.file else ""
     kept = f" ({incident.folder})" if incident.folder else ""
     return f"{what(incident).rstrip('.')}{place}{kept}"
+
+
+def end_of_clean(run: RunPart) -> str:
+    """How a run without an incident ended. It is not called clean where we did not see all of it."""
+    if any(limit.startswith(CUT_OFF) for limit in run.limits):
+        return "no incident so far (killed, or still going on)"
+    if any(limit.startswith(("watching ended", "the run was not watched")) for limit in run.limits):
+        return "nothing went bad as long as it was watched, which was not to its end,"
+    ends = {"clean": "nothing went bad", "error": "no incident, but the script failed"}
+    return ends.get(run.status, f"status {run.status}")

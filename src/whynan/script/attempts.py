@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections.abc import Sequence
+from time import perf_counter
 from types import TracebackType
 from typing import Any
 
@@ -156,7 +156,7 @@ class Runtime:
                 self._fault("leaving a loop", error)
 
     def enter(self, attempt: Attempt) -> None:
-        start = attempt.started = time.perf_counter()
+        start = attempt.started = perf_counter()
         try:
             attempt.tape.attempts.append(attempt)
             attempt.position = attempt.tape.mark()
@@ -165,10 +165,10 @@ class Runtime:
             attempt.noted = self.backend.enter(attempt)
         except Exception as error:
             self._fault("entering a step", error)
-        self.spent += time.perf_counter() - start
+        self.spent += perf_counter() - start
 
     def leave(self, attempt: Attempt, error: BaseException | None) -> bool:
-        start = time.perf_counter()
+        start = perf_counter()
         stack = attempt.tape.attempts
         while stack and stack.pop() is not attempt:
             pass
@@ -181,7 +181,7 @@ class Runtime:
             self._fault("leaving a step", fault)
         if not again:
             attempt.let_go()
-        self.spent += time.perf_counter() - start
+        self.spent += perf_counter() - start
         return again
 
     def begin_replay(self, attempt: Attempt) -> None:
@@ -208,7 +208,7 @@ class Runtime:
             self._abandon(attempt, fault)
 
     def _put_back(self, attempt: Attempt) -> None:
-        attempt.deadline = Deadline(time.perf_counter() - attempt.started)
+        attempt.deadline = Deadline(perf_counter() - attempt.started)
         if attempt.captured is not None:
             attempt.captured.restore()
         random_states.put(attempt.random)

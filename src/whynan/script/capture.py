@@ -6,8 +6,8 @@ level at a time; nothing of the user's is called, compared or copied deeply. The
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
+from time import perf_counter
 from typing import Any
 
 from whynan.script.containers import Pairs, put_dict, put_list, save_list
@@ -81,7 +81,7 @@ class Plan:
 
 def capture(site: AttemptSite, live: dict[str, Any]) -> Captured:
     """Note the state that a run of the body at `site` may change; `live` holds the values of its names, or is the module's globals."""
-    start = time.perf_counter()
+    start = perf_counter()
     plan = site.memo.get("plan")
     if plan is None:
         plan = site.memo["plan"] = Plan()
@@ -98,7 +98,7 @@ def capture(site: AttemptSite, live: dict[str, Any]) -> Captured:
     if found:
         _note(found, plan, captured._undo)
     captured.shallow = plan.depth == SHALLOW
-    if time.perf_counter() - start > SHARE * (start - plan.last):
+    if perf_counter() - start > SHARE * (start - plan.last):
         plan.took_long()
     else:
         plan.late = 0

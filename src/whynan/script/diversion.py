@@ -34,8 +34,9 @@ class Diversion:
         if self._saved is not None:
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 sys.stdout.flush()
-            os.dup2(self._saved, 1)
-            os.close(self._saved)
+            with contextlib.suppress(OSError):  # the script may have closed it
+                os.dup2(self._saved, 1)
+                os.close(self._saved)
             self._saved = None
 
     def _quiet(self, owner: Any, name: str) -> None:

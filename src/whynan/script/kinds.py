@@ -6,6 +6,7 @@ import sys
 import types
 from typing import Any, NamedTuple
 
+from whynan.core.attributes import attributes_of
 from whynan.core.user_code import is_user_file
 from whynan.script import containers, generators
 from whynan.script.containers import Saver
@@ -49,11 +50,11 @@ def kind_of(kind: type, value: Any) -> Kind | None:
 
 def dict_of(value: Any) -> dict[str, Any]:
     """The attributes of an object, without its own `__getattribute__`."""
-    return object.__getattribute__(value, "__dict__")  # type: ignore[no-any-return]
+    return attributes_of(value)
 
 
 def _has_members(kind: type, value: Any) -> bool:
-    return bool(kind.__dictoffset__ and type(dict_of(value)) is dict and dict_of(value).get("_modules"))
+    return bool(kind.__dictoffset__ and dict_of(value).get("_modules"))
 
 
 def _root(kind: type) -> str:

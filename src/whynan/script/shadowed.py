@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import _imp
 import contextlib
+import importlib
 import os
 import sys
 from collections.abc import Iterator
 from types import ModuleType
 
+REPORTING = ("rich", "safetensors", "markdown_it", "pygments")
 KEPT = frozenset({"__main__", "encodings", "whynan", *sys.builtin_module_names})  # as plain Python has them before a script starts
 
 
@@ -23,6 +25,23 @@ def set_aside(folder: str) -> Iterator[None]:
         yield
     finally:
         sys.modules.update(aside)
+        _make_ours_again(folder)
+
+
+def _make_ours_again(folder: str) -> None:
+    """What we import only when we report must not be the script's; its own modules keep what they have imported."""
+    theirs = [name for name in REPORTING if _has(folder, name) and name in sys.modules]
+    if not theirs:
+        return
+    for name in [name for name in sys.modules if name.partition(".")[0] in theirs]:
+        del sys.modules[name]
+    path = sys.path[:]
+    sys.path[:] = [entry for entry in path if os.path.realpath(entry) != os.path.realpath(folder)]
+    try:
+        for name in theirs:
+            importlib.import_module(name)
+    finally:
+        sys.path[:] = path
 
 
 def _top_level_names() -> set[str]:

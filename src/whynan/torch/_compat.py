@@ -57,6 +57,20 @@ def eager() -> Iterator[None]:
         yield
 
 
+def modes_active() -> bool:
+    """Whether something of the program's (a `TorchDispatchMode`, a `TorchFunctionMode`) sees every operation."""
+    return bool(torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack())
+
+
+@contextlib.contextmanager
+def no_modes() -> Iterator[None]:
+    """Operations inside are seen by no mode."""
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        yield
+
+
 @contextlib.contextmanager
 def saving_nowhere() -> Iterator[None]:
     """`torch.save` to a path, which writes below Python's files, writes into memory inside."""

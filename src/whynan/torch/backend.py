@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
+from time import perf_counter
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -42,7 +42,7 @@ class TorchBackend:
         self.engine, self.before_step, self.after_step = backward.engine, update.before_step, update.after_step
         self.give_up = state.give_up
         self._hooks = Hooks(self, state.registry, state.scaling, state.loaders, state.guard)
-        self._installed = time.perf_counter()
+        self._installed = perf_counter()
         self._grads: list[tuple[torch.Tensor, torch.Tensor | None]] = []
 
     # ---- life ----
@@ -52,7 +52,7 @@ class TorchBackend:
         self.state.runtime = runtime
         self._hooks.install()
         self.state.watching = True
-        self._installed = time.perf_counter()
+        self._installed = perf_counter()
         self._live.begin()
 
     def close(self, in_order: bool = True) -> None:
@@ -95,7 +95,7 @@ class TorchBackend:
     @property
     def overhead(self) -> float:
         spent = self.state.spent + (self.state.runtime.spent if self.state.runtime is not None else 0.0)
-        return spent / max(time.perf_counter() - self._installed, 1e-9)
+        return spent / max(perf_counter() - self._installed, 1e-9)
 
     def compiles(self) -> None:
         """The program is about to compile something for the first time."""
@@ -110,6 +110,12 @@ class TorchBackend:
     # ---- attempts ----
 
     def enter(self, attempt: Any) -> Noted:
+        if not _compat.modes_active():
+            return self._enter(attempt)
+        with _compat.no_modes():
+            return self._enter(attempt)
+
+    def _enter(self, attempt: Any) -> Noted:
         state = self.state
         registry = state.registry
         if state.replay is not None and not state.replaying:
@@ -141,7 +147,10 @@ class TorchBackend:
         if noted is None or state.replay is not None and state.replaying:
             return False
         noted.policy.close(noted)
-        return noted.leaves is not None and self._is_spoiled(attempt)
+        if noted.leaves is None:
+            return False
+        with _compat.no_modes():
+            return self._is_spoiled(attempt)
 
     def loop_left(self) -> None:
         self._hits.loop_left()

@@ -6,9 +6,9 @@ import itertools
 import math
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from operator import attrgetter
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -51,16 +51,17 @@ class BackwardWatch:
         """Stands for the function through which every backward reaches the autograd engine. (Written out: in a step of a millisecond every
         further call counts.)"""
         state = self._state
-        if not state.watching or state.replay is not None or state.compiles or self._depth and self._is_nested():
+        plain = state.watching and state.replay is None and not state.compiles and not _compat.modes_active()
+        if not plain or self._depth and self._is_nested():
             return self._unusual(outputs, *args, **kwargs)
-        start = time.perf_counter()
+        start = perf_counter()
         try:
             roots = tensors_of(outputs)
             self._before(roots)
         except Exception as error:
             state.fault("checking a loss", error)
-        self._depth, self._thread = self._depth + 1, threading.get_ident()
-        state.spent += time.perf_counter() - start
+        self._enter_thread()
+        state.spent += perf_counter() - start
         try:
             results = self._original(outputs, *args, **kwargs)
         finally:
@@ -68,13 +69,19 @@ class BackwardWatch:
         if not state.watching or state.replay is not None:  # it may have ended, or a live trace begun
             self._check_after(roots, results, args, kwargs)
             return results
-        start = time.perf_counter()
+        start = perf_counter()
         try:
             self._after(roots, results, args, kwargs)
         except Exception as error:
             state.fault("checking gradients", error)
-        state.spent += time.perf_counter() - start
+        state.spent += perf_counter() - start
         return results
+
+    def _enter_thread(self) -> None:
+        thread = threading.get_ident()
+        if self._thread not in (0, thread):
+            self._state.several_threads = True
+        self._depth, self._thread = self._depth + 1, thread
 
     def _is_nested(self) -> bool:
         """Whether this is a backward inside another one (checkpoints), not one of another thread."""
@@ -93,7 +100,7 @@ class BackwardWatch:
         state.unseen("checking a loss", self._before, roots)
         frames = state.replay.trace.where.engine_frames if state.replay is not None else []
         frames.append(user_frame(sys._getframe(2)))
-        self._depth, self._thread = self._depth + 1, threading.get_ident()
+        self._enter_thread()
         try:
             results = self._original(outputs, *args, **kwargs)
         finally:
@@ -184,7 +191,7 @@ class BackwardWatch:
         state, policy = self._state, self._policy
         if policy is None or not policy.settled or policy.fresh_leaves:
             self._learn_leaves(roots)
-        leaves = state.registry.leaves()
+        leaves = state.registry.leaves() if not state.several_threads else state.registry.leaves_below(roots)
         grads = [g for p in leaves if (g := p.grad) is not None]
         bad = [p for p in leaves if p.grad is not None and not finite(p.grad)] if grads and state.gate.suspicious(grads) else []
         if bad:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from whynan.core.attributes import attributes_of
 from whynan.torch.storages import backing
 
 OPAQUE = (type, types.ModuleType, types.FunctionType, types.MethodType)
@@ -67,7 +68,7 @@ def _address(tensor: torch.Tensor) -> int:
 
 
 def _roots() -> list[nn.Module]:
-    modules = [o for o in gc.get_objects() if issubclass(type(o), nn.Module) and "_modules" in o.__dict__]
+    modules = [o for o in gc.get_objects() if issubclass(type(o), nn.Module) and "_modules" in attributes_of(o)]
     children = {id(child) for m in modules for child in m._modules.values() if child is not None}
     return [m for m in modules if id(m) not in children]
 
@@ -123,5 +124,5 @@ def _note(found: dict[int, tuple[str, Any]], name: str, value: Any, depth: int) 
             if isinstance(key, (str, int)):
                 _note(found, f"{name}[{key!r}]", part, depth + 1)
     elif depth < 2 and not issubclass(kind, OPAQUE) and kind.__module__ != "builtins":
-        for key, part in list(getattr(value, "__dict__", {}).items()):
+        for key, part in list(attributes_of(value).items()):
             _note(found, key if name == "self" else f"{name}.{key}", part, depth + 1)

@@ -22,7 +22,7 @@ WALKED_NODES = 20_000
 
 class Registry:
     def __init__(self, guard: Guard = UNGUARDED) -> None:
-        self.optimizers: weakref.WeakKeyDictionary[torch.optim.Optimizer, Site | None] = weakref.WeakKeyDictionary()
+        self._optimizers: dict[int, tuple[weakref.ref[torch.optim.Optimizer], Site | None]] = {}
         self.modules: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         self.scalers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.scaled = self.buffered = False
@@ -46,19 +46,25 @@ class Registry:
 
     def made_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         frame = user_frame(sys._getframe(1))
-        self.optimizers[optimizer] = site_of(frame) if frame is not None else None
+        self._optimizers[id(optimizer)] = weakref.ref(optimizer), site_of(frame) if frame is not None else None
         self._characters.pop(id(optimizer), None)
         self._new_optimizer(optimizer)
 
     def met_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        if optimizer not in self.optimizers:
-            self.optimizers[optimizer] = None
+        known = self._optimizers.get(id(optimizer))
+        if known is None or known[0]() is not optimizer:
+            self._optimizers[id(optimizer)] = weakref.ref(optimizer), None
             self._new_optimizer(optimizer)
 
     def _new_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """What is remembered of its parameters must not keep them alive once it is gone."""
         self._owned = None
         weakref.finalize(optimizer, self._guard, "forgetting an optimizer", self.forget_groups).atexit = False
+
+    @property
+    def optimizers(self) -> list[torch.optim.Optimizer]:
+        """Those that are alive. (By their ids: a class of the user's may compare or hash them as it likes.)"""
+        return [o for reference, _ in list(self._optimizers.values()) if (o := reference()) is not None]
 
     def forget_groups(self) -> None:
         """Parameter groups may have changed."""
@@ -91,7 +97,7 @@ class Registry:
     def owned(self) -> list[torch.Tensor]:
         """The parameters of all optimizers."""
         if self._owned is None:
-            found = {id(p): p for o in list(self.optimizers) for group in o.param_groups for p in group["params"]}
+            found = {id(p): p for o in self.optimizers for group in o.param_groups for p in group["params"]}
             self._owned, self._owned_ids = list(found.values()), set(found)
         return self._owned
 
@@ -99,6 +105,10 @@ class Registry:
         """Everything that collects gradients, as far as it is known."""
         owned = self._owned if self._owned is not None else self.owned
         return [*owned, *self.orphan_leaves()] if self.orphans else owned
+
+    def leaves_below(self, roots: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Those that the backward of `roots` reached. Where several threads train, another one may free its gradients at any moment."""
+        return list({id(leaf): leaf for leaf in _leaves_below(roots)}.values())
 
     def orphan_leaves(self) -> list[torch.Tensor]:
         found = []
@@ -147,7 +157,7 @@ class Registry:
         return self._started_finite[key]
 
     def optimizer_states(self) -> tuple[OptimizerState, ...]:
-        return tuple(_described(o, site) for o, site in list(self.optimizers.items()))
+        return tuple(_described(o, self._optimizers[id(o)][1]) for o in self.optimizers)
 
 
 def _leaves_below(roots: Sequence[torch.Tensor]) -> Iterator[torch.Tensor]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterable
+from time import perf_counter
 from typing import Any
 
 import torch
 
+from whynan.core.attributes import attributes_of
 from whynan.core.records import Operation
 from whynan.torch import _compat
 from whynan.torch.distributed import alone, several_ranks
@@ -27,7 +28,7 @@ class Replay:
         self.registry = registry
         self.trace = Trace()
         self.again: list[torch.Tensor] = []
-        self.started = time.perf_counter()
+        self.started = perf_counter()
         self.marks: list[tuple[int, int]] = []
         self._stack = contextlib.ExitStack()
 
@@ -54,7 +55,7 @@ class Replay:
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self.started
+        return perf_counter() - self.started
 
     def _introduce(self, batch: Iterable[Any], carried: Iterable[Any]) -> None:
         names = collect(scopes(), None)
@@ -70,7 +71,7 @@ class Replay:
             self.trace.know(leaf, "parameter")
             if leaf.grad is not None:
                 self.trace.know(leaf.grad, "gradient")
-        for optimizer in list(self.registry.optimizers):
+        for optimizer in self.registry.optimizers:
             for state in optimizer.state.values():
                 for value in state.values() if isinstance(state, dict) else ():
                     if isinstance(value, torch.Tensor):
@@ -103,8 +104,8 @@ def tensors_in(value: Any, depth: int = 0) -> Iterable[torch.Tensor]:
     elif depth < 4 and isinstance(value, dict):
         for part in list(value.values())[:256]:
             yield from tensors_in(part, depth + 1)
-    elif depth < 4 and type(value).__module__ != "builtins" and isinstance(getattr(value, "__dict__", None), dict):
-        yield from tensors_in(dict(value.__dict__), depth + 1)
+    elif depth < 4 and type(value).__module__ != "builtins":
+        yield from tensors_in(dict(attributes_of(value)), depth + 1)
 
 
 @contextlib.contextmanager

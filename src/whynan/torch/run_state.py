@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import sys
-import time
 import weakref
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 from whynan.core.backend import Recorder, Stopped
@@ -31,7 +30,8 @@ class RunState:
     """`found`: the hit whose step is about to be run again, or is; `replay`: the recorder while it is, or while a step of this run is
     traced live. `finish` is raised by every hook once an incident was recorded. `spent`: seconds in the hooks. `trial`: in a child that
     only tries whether a step fails again, the descriptor of its answer. `closure_level`: while an optimizer runs a closure, how many
-    attempts there were around its step. `several`: other ranks were met."""
+    attempts there were around its step. `several`: other ranks were met. `several_threads`: backwards
+    ran in more than one thread."""
 
     def __init__(self, recorder: Recorder, trace_step: int | None) -> None:
         self.recorder, self.trace_step = recorder, trace_step
@@ -55,6 +55,7 @@ class RunState:
         self.spent = 0.0
         self.compiles = False
         self.several = False
+        self.several_threads = False
         here = weakref.ref(self)
         os.register_at_fork(after_in_child=lambda: _watch_no_more(here()))
 
@@ -87,18 +88,18 @@ class RunState:
         self.give_up(doing, error)
 
     def unseen(self, doing: str, check: Callable[..., object], *args: Any) -> None:
-        """Run a check of ours so that neither a compiler nor the recorder sees it."""
-        start = time.perf_counter()
+        """Run a check of ours so that neither a compiler nor the recorder nor a mode of the program's sees it."""
+        start = perf_counter()
         compiler = _compat.set_compiler(None) if self.compiles else None
         try:
-            with self.replay.trace.pause() if self.replay is not None else contextlib.nullcontext():
+            with self.replay.trace.pause() if self.replay is not None else _compat.no_modes():
                 check(*args)
         except Exception as error:
             self.fault(doing, error)
         finally:
             if self.compiles:
                 _compat.set_compiler(compiler)
-            self.spent += time.perf_counter() - start
+            self.spent += perf_counter() - start
 
     def meet_others(self) -> None:
         self.several = self.several or several_ranks()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -27,7 +27,7 @@ class TrendWatch:
     def __init__(self) -> None:
         self._rows: list[Row] = []
         self._spent = 0.0
-        self._start = time.perf_counter()
+        self._start = perf_counter()
         self._watched: list[torch.Tensor] = []
         self._before: list[torch.Tensor] = []
         self.measured = False
@@ -36,29 +36,29 @@ class TrendWatch:
         self.update_ratio = math.nan
 
     def due(self, step: int) -> bool:
-        return step < DENSE_STEPS or self._spent < SHARE * (time.perf_counter() - self._start)
+        return step < DENSE_STEPS or self._spent < SHARE * (perf_counter() - self._start)
 
     def measure(self, optimizer: torch.optim.Optimizer) -> None:
         """Norms of the gradients, right before the step."""
-        start = time.perf_counter()
+        start = perf_counter()
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if _dense(p.grad)]
         self.grad_norm = _norm(grads)
         self._watched = _sampled(optimizer)
         self._before = [p.detach().clone() for p in self._watched]
         self.measured = True
-        self._spent += time.perf_counter() - start
+        self._spent += perf_counter() - start
 
     def after_update(self) -> None:
         """|change| / |parameter| over the parameters that were copied."""
         self.measured = False
         if not self._before:
             return
-        start = time.perf_counter()
+        start = perf_counter()
         change = _norm(torch._foreach_sub([p.detach() for p in self._watched], self._before))
         size = _norm(self._before)
         self.update_ratio = change / size if size > 0 else math.nan
         self._watched, self._before = [], []
-        self._spent += time.perf_counter() - start
+        self._spent += perf_counter() - start
 
     @property
     def trend(self) -> Trend:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
+from time import perf_counter
 from typing import Any
 
 import torch
 
 from whynan.core.session import NotReproduced, Reproduced
+from whynan.torch import _compat
 from whynan.torch.backward import BackwardWatch, version_of
 from whynan.torch.conclusion import Conclusion
 from whynan.torch.copies import OptimizerCopy
@@ -30,27 +31,27 @@ class UpdateWatch:
 
     def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         state = self._state
-        if state.replay is not None or state.compiles or state.finish is not None:
+        if state.replay is not None or state.compiles or state.finish is not None or _compat.modes_active():
             self._sheltered_before(optimizer, args, kwargs)
         elif state.watching:
-            start = time.perf_counter()
+            start = perf_counter()
             try:
                 self._before(optimizer, bool(kwargs or len(args) > 1) and _closure(args, kwargs))
             except Exception as error:
                 state.fault(BEFORE, error)
-            state.spent += time.perf_counter() - start
+            state.spent += perf_counter() - start
 
     def after_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         state = self._state
-        if state.replay is not None or state.compiles:
+        if state.replay is not None or state.compiles or _compat.modes_active():
             self._sheltered_after(optimizer)
         elif state.watching:
-            start = time.perf_counter()
+            start = perf_counter()
             try:
                 self._after(optimizer)
             except Exception as error:
                 state.fault(AFTER, error)
-            state.spent += time.perf_counter() - start
+            state.spent += perf_counter() - start
 
     def _sheltered_before(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """The same where a compiler or the recorder would see our checks."""
@@ -83,7 +84,7 @@ class UpdateWatch:
         if state.replay is not None and state.replaying:
             return
         state.trend.measured = False
-        if state.trend.due(state.counter.done):
+        if state.trend.due(state.counter.done) and not state.several_threads:
             state.trend.measure(optimizer)
         tame = character.is_tame(optimizer)
         self._unspoilt = tame and -ORDINARY < state.trend.loss < ORDINARY

@@ -54,7 +54,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         return None
     trend = session.trend
     loss, gradient, ratio = growth(trend.loss), growth(trend.grad_norm), typical_ratio(session)
-    overflowed = any(out.inf for out in birth.operation.outputs) or birth.from_infinity
+    overflowed = (any(out.inf for out in birth.operation.outputs) or birth.from_infinity) and not _of_constants(birth, session)
     confidence = _confidence(loss, gradient, ratio, overflowed)
     if not confidence:
         return None
@@ -62,6 +62,15 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         confidence -= 0.1
     summary = _summary(session, loss, ratio)
     return Verdict(confidence, summary, _evidence(session, loss, gradient, ratio), optimizer_site(session))
+
+
+def _of_constants(birth: Birth, session: Session) -> bool:
+    """Whether no parameter can have made what was born: its operands were made of nothing, in the step."""
+    made = [session.operations[o.producer] if o.producer is not None else None for o in birth.operation.inputs]
+    return all(
+        operation is not None and not operation.inputs or operation is None and operand.source == "constant"
+        for operand, operation in zip(birth.operation.inputs, made, strict=True)
+    )
 
 
 def _confidence(loss: float, gradient: float, ratio: float, overflowed: bool) -> float:
