@@ -28,8 +28,10 @@ References
 from __future__ import annotations
 
 from whynan.causes._course import EXPLODED, finite, growth, optimizer_site, rates, rising, typical_ratio
+from whynan.causes._flow import producer
 from whynan.causes._words import num
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
+from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
 
 CAUSE = Cause(
@@ -66,11 +68,12 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
 
 def _of_constants(birth: Birth, session: Session) -> bool:
     """Whether no parameter can have made what was born: its operands were made of nothing, in the step."""
-    made = [session.operations[o.producer] if o.producer is not None else None for o in birth.operation.inputs]
-    return all(
-        operation is not None and not operation.inputs or operation is None and operand.source == "constant"
-        for operand, operation in zip(birth.operation.inputs, made, strict=True)
-    )
+    inputs = birth.operation.inputs
+    return bool(inputs) and all(_is_constant(operand, producer(session, operand)) for operand in inputs)
+
+
+def _is_constant(operand: Operand, made_by: Operation | None) -> bool:
+    return not made_by.inputs if made_by is not None else operand.source == "constant"
 
 
 def _confidence(loss: float, gradient: float, ratio: float, overflowed: bool) -> float:
