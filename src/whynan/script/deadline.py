@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import signal
 import threading
 import time
 
 from whynan.core.backend import Passing
 
+GRACE = 5.0  # seconds that an interrupted run may still take
+INCIDENT = 3  # exit status
 LEAST, TIMES = 60.0, 100  # seconds, and times as long as the first run: what recording may cost, with room to spare
 
 
@@ -44,6 +47,15 @@ class Deadline:
             if not self._over:
                 self.passed = True
                 self._interrupt()
+                self._timer = threading.Timer(GRACE, self._leave)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _leave(self) -> None:
+        """It waits where no exception reaches it (SIGINT is ignored, as under nohup). The incident is on disk."""
+        with self._lock:
+            if not self._over:
+                os._exit(INCIDENT)
 
     def _interrupt(self) -> None:
         """A signal ends system calls that block, as Ctrl-C does; elsewhere the exception comes with the thread's next instruction."""
