@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.cli.command import surroundings
 from tests.report.samples import incident
 from whynan.cli.main import status_of
 from whynan.core.incident import Incident, Run
@@ -133,3 +136,16 @@ def test_a_run_that_cannot_be_read_is_one_sentence(
         harm(connection)
     connection.close()
     assert said in refused(capfd, str(one.folder))
+
+
+@pytest.mark.parametrize("form", [(), ("--json",), ("--markdown",)])
+def test_a_reader_that_has_had_enough(tmp_path: Path, form: tuple[str, ...]) -> None:
+    """As in `whynan show | head -1`."""
+    keep(tmp_path, *(incident(step=n) for n in range(40)))
+    command = [sys.executable, "-m", "whynan", "show", "--output", str(tmp_path), *form]
+    with subprocess.Popen(command, env=surroundings(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1

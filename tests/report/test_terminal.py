@@ -12,8 +12,9 @@ import pytest
 from tests.report.samples import HOSTILE, birth, built, diagnosis, incident, on_terminal, operation, placed_at, site, unplaced
 from whynan.core.incident import Remedy, Run
 from whynan.core.records import TensorStats
-from whynan.report import terminal
+from whynan.report import terminal, words
 from whynan.report.document import document
+from whynan.report.markdown import render as as_markdown
 
 ORDER = ["what", "where", "evidence", "why", "help", "note", "next"]
 
@@ -261,6 +262,21 @@ def test_a_clean_run_is_one_line() -> None:
     assert (
         on_terminal(document(Run("train.py", steps=3, status="clean"), [])) == "whynan: train.py: nothing went bad in 3 steps\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        ("watching ended while checking a loss: RuntimeError: x", "as long as it was watched, which was not to its end, in 3 steps"),
+        ("the run was not watched: ImportError: x", "as long as it was watched"),
+        (words.CUT_OFF, "no incident so far (killed, or still going on) in 3 steps"),
+        ("could not rewrite x.py", "nothing went bad in 3 steps"),
+    ],
+)
+def test_a_run_that_was_not_seen_to_its_end_is_not_called_clean(limit: str, expected: str) -> None:
+    found = document(Run("train.py", steps=3, status="clean", limits=[limit]), [])
+    assert expected in on_terminal(found)
+    assert expected in as_markdown(found).replace("\\", "")
 
 
 def test_statistics_of_nothing_finite_are_told() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -39,9 +39,16 @@ class Forks:
         return self._run(source, watched=True, **rest)
 
     def _run(
-        self, source: str, *, watched: bool, probe: str | None = None, files: Mapping[str, str] = MappingProxyType({}), limit: float = 120.0
+        self,
+        source: str,
+        *,
+        watched: bool,
+        probe: str | None = None,
+        files: Mapping[str, str] = MappingProxyType({}),
+        options: Sequence[str] = (),
+        limit: float = 120.0,
     ) -> Ran:
-        """`files` lie beside the script. `probe` is the source of a module whose `install(path)` is called in the child before the script
+        """`files` lie beside the script, `options` are those of `whynan run`. `probe` is the source of a module whose `install(path)` is called in the child before the script
         starts."""
         folder = self.base / str(self.number)
         self.number += 1
@@ -53,7 +60,7 @@ class Forks:
         if probe is not None:
             (folder / "probe.py").write_text(probe)
         answer = self.zygote.ask(
-            argv=["run", "--no-prove", "--json", "report.json", "train.py"] if watched else ["train.py"],
+            argv=["run", "--no-prove", "--json", "report.json", *options, "train.py"] if watched else ["train.py"],
             watched=watched,
             cwd=str(folder),
             pythonpath=None,

@@ -248,13 +248,14 @@ MADE = [
 ]
 
 
+@pytest.mark.parametrize("options", [(), ("--trace-step", "3")])
 @pytest.mark.parametrize("made", MADE)
-def test_a_gradient_function_made_outside_the_loop(forks: Forks, made: str) -> None:
-    ran = forks.watched(START + OUTSIDE.format(made=made))
+def test_a_gradient_function_made_outside_the_loop(forks: Forks, made: str, options: tuple[str, ...]) -> None:
+    ran = forks.watched(START + OUTSIDE.format(made=made), options=options)
     assert ran.status == 3, ran.stderr
     [incident] = ran.report["incidents"]
     assert (incident["step"], incident["origin"]["op"], incident["replay"]["reproduced"]) == (3, "atanh", True)
-    assert incident["phase"] != "optimizer"
+    assert (incident["phase"], incident["origin"]["direction"]) == ("loss", "forward")
 
 
 HIDDEN = """
@@ -309,6 +310,14 @@ def test_whoever_swallows_the_stop_does_not_train_on(forks: Forks) -> None:
     assert ran.report["incidents"][0]["origin"]["op"] == "log"
 
 
+TRAINED = """
+for step in range(8):
+    {first}
+    {optimizer}.zero_grad()
+    loss = model(torch.rand(4, 3)).pow(2).sum() * (torch.log(torch.zeros(())) if step == 5 else 1)
+    loss.backward()
+    {optimizer}.step()
+"""
 ODD = """
 class Proxy:
     @property
@@ -326,36 +335,59 @@ class Own(torch.optim.SGD):
 
 request = Proxy()
 own = Own(model.parameters(), lr=0.01)
-for step in range(8):
-    holds = [request]
-    own.zero_grad()
-    loss = model(torch.rand(4, 3)).pow(2).sum() * (torch.log(torch.zeros(())) if step == 5 else 1)
-    loss.backward()
-    own.step()
 """
 
 
 def test_objects_that_may_not_be_looked_at(forks: Forks) -> None:
-    ran = forks.watched(START + ODD)
+    ran = forks.watched(START + ODD + TRAINED.format(first="holds = [request]", optimizer="own"))
     assert ran.status == 3, ran.stderr
     [incident] = ran.report["incidents"]
     assert (incident["step"], incident["origin"]["op"], incident["causes"][0]["name"]) == (5, "log", "log-of-zero")
 
 
-CLOSED = """
-import os
-for step in range(8):
-    if step == 3:
-        os.closerange(3, 200)
-    optimizer.zero_grad()
-    loss = model(torch.rand(4, 3)).pow(2).sum() * (torch.log(torch.zeros(())) if step == 5 else 1)
-    loss.backward()
-    optimizer.step()
-"""
-
-
 def test_descriptors_that_were_closed_under_us(forks: Forks) -> None:
-    ran = forks.watched(START + CLOSED)
+    ran = forks.watched(START + "import os" + TRAINED.format(first="if step == 3: os.closerange(3, 200)", optimizer="optimizer"))
     assert ran.status == 3, ran.stderr
     assert "Traceback" not in ran.stderr
     assert "torch.log was given 0" in ran.stderr
+
+
+SCALED = """
+scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127, growth_interval=1000)
+optimizer.param_groups[0]["lr"] = 1e-9
+for step in range(30):
+    optimizer.zero_grad()
+    scaler.scale(model(torch.rand(4, 3)).pow(2).sum() * 1e4).backward()
+    scaler.step(optimizer)
+    scaler.update()
+print(scaler.get_scale() < 2.0**115, shown())
+"""
+COUNTING = """
+import whynan.torch.backward as backward
+
+def install(path):
+    tried, original, calls = open(path, "w"), backward.overflows_at_scale_one, []
+
+    def counted(*args):
+        calls.append(1)
+        tried.seek(0)
+        tried.write(str(len(calls)))
+        tried.flush()
+        return original(*args)
+
+    backward.overflows_at_scale_one = counted
+"""
+
+
+def test_a_scale_far_too_high_is_tried_a_few_times_only(forks: Forks) -> None:
+    plain, watched = forks.plain(START + SCALED), forks.watched(START + SCALED, probe=COUNTING)
+    assert (watched.status, watched.stdout) == (plain.status, plain.stdout) == (0, plain.stdout), watched.stderr
+    assert "True" in plain.stdout
+    assert 1 <= watched.left <= 5
+
+
+def test_what_no_parameter_made_is_not_blamed_on_the_rate(forks: Forks) -> None:
+    """Large updates, but the loss falls and the infinity comes of a constant."""
+    source = START.replace("lr=0.01", "lr=0.1") + TRAINED.format(first="model.weight.data.mul_(1e-3)", optimizer="optimizer")
+    ran = forks.watched(source)
+    assert ran.report["incidents"][0]["causes"][0]["name"] == "log-of-zero"

@@ -15,3 +15,5 @@ def test_a_script_finds_its_own_and_is_reported(forks: Forks, name: str) -> None
     assert ran.stdout == "mine\n", ran.stderr
     assert ran.status == 3, ran.stderr
     assert ran.report["incidents"][0]["first_seen"]["what"] == "loss"
+    assert "what      The loss became" in ran.stderr
+    assert "report failed" not in ran.stderr

@@ -10,19 +10,22 @@ import pytest
 
 from tests.torch.forks import Forks, Ran
 
-# `tick` is memory that no second run puts back: the fourth step fails, and running it again takes another way
-PROGRAM = """
-import contextlib, ctypes, os, signal, sys, threading, time
+BEGIN = """
 import torch
 torch.manual_seed(0)
 model = torch.nn.Linear(3, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+"""
+# `tick` is memory that no second run puts back: the fourth step fails, and running it again takes another way
+PROGRAM = f"""
+import contextlib, ctypes, os, signal, sys, threading, time
+{BEGIN}
 tick = ctypes.c_int(0)
 for step in range(6):
     tick.value += 1
     x = torch.rand(4, 3)
     if tick.value > 4:
-        {second}
+        {{second}}
     optimizer.zero_grad()
     loss = model(x).sum()
     if step == 3:
@@ -52,15 +55,24 @@ def test_however_it_ends_the_incident_is_reported(forks: Forks, end: str) -> Non
     assert "--trace-step 3" in incident["replay"]["command"]
 
 
+def stored_incident(forks: Forks) -> str:
+    """The one of the run that was made last."""
+    [file] = Path(forks.base, str(forks.number - 1), "runs").glob("*/run.sqlite")
+    with closing(sqlite3.connect(file)) as stored:
+        [(document,)] = stored.execute("SELECT document FROM incident").fetchall()
+    return str(document)
+
+
 @pytest.mark.parametrize("end", ["SIGTERM", "SIGKILL"])
 def test_killed_in_it_the_incident_is_on_disk(forks: Forks, end: str) -> None:
     ran = forks.watched(PROGRAM.format(second=f"os.kill(os.getpid(), signal.{end})"))
     assert ran.status != 0
-    [file] = Path(forks.base, str(forks.number - 1), "runs").glob("*/run.sqlite")
-    with closing(sqlite3.connect(file)) as stored:
-        [(document,)] = stored.execute("SELECT document FROM incident").fetchall()
+    document = stored_incident(forks)
     assert '"step":3' in document.replace(" ", "")
     assert "--trace-step 3" in document
+
+
+SOON = "def install(path):\n    import whynan.script.deadline as d\n    d.LEAST, d.TIMES, d.GRACE = 3.0, 1, 1.0\n"
 
 
 @pytest.mark.parametrize("where", ["main", "thread"])
@@ -72,18 +84,24 @@ def test_one_that_does_not_end_is_ended(forks: Forks, wait: str, where: str) -> 
         body = ("for step in" + rest).replace("\n", "\n    ")
         source = f"{loop}def train():\n    {body}\nthread = threading.Thread(target=train)\nthread.start()\nthread.join()\n"
         if "Event" in wait:
-            source = source.replace("threading.Event().wait()", "time.sleep(6)")  # no signal reaches it there
-    ran = forks.watched(source, probe="def install(path):\n    import whynan.script.deadline as d\n    d.LEAST, d.TIMES = 3.0, 1\n")
+            source = source.replace("threading.Event().wait()", "time.sleep(3.5)")  # no signal reaches it there
+    ran = forks.watched(source, probe=SOON)
     assert ran.status == 3, ran.stderr
     assert "had not ended after" in ran.report["incidents"][0]["replay"]["reason"]
     assert "Traceback" not in ran.stderr
 
 
-SWALLOWING = """
-import contextlib, torch
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+def test_one_that_waits_where_no_signal_reaches_it_ends_the_process(forks: Forks) -> None:
+    """As in a program that was started in the background, which ignores SIGINT."""
+    ran = forks.watched(PROGRAM.format(second="signal.signal(signal.SIGINT, signal.SIG_IGN); threading.Event().wait()"), probe=SOON, limit=30)
+    assert ran.status == 3, ran.stderr
+    assert '"step":3' in stored_incident(forks).replace(" ", "")
+
+
+SWALLOWING = (
+    BEGIN
+    + """
+import contextlib
 
 class Everything:
     def __enter__(self): return self
@@ -99,6 +117,7 @@ for step in range(6):
     {after}
     print(step)
 """
+)
 
 
 @pytest.mark.parametrize(
@@ -156,9 +175,10 @@ def install(path):
 
     setattr(owner, name, interrupted)
 """
-HANDLED = """
+HANDLED = (
+    BEGIN
+    + """
 import functools, signal
-import torch
 
 class Timeout(Exception): pass
 
@@ -170,9 +190,6 @@ class Handler:
         handler(number, frame)
 
 signal.signal(signal.SIGUSR1, {handler})
-torch.manual_seed(0)
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 for step in range(8):
     try:
         x = torch.rand(4, 3)
@@ -186,6 +203,7 @@ for step in range(8):
         print("caught", error)
 print("end")
 """
+)
 HOOKS = ["whynan.torch.registry:Registry.leaves", "whynan.torch.trend:TrendWatch.due", "whynan.torch.choice:Steps.count"]
 
 

@@ -50,5 +50,5 @@ def status_of(args: list[str]) -> int:
         return 130
     except BrokenPipeError:  # whoever read what was printed has had enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  what is left in the buffer would fail again at the very end
-        return 0
+        return 1  # as click does where its own functions print
     return action() if callable(action) else int(action or 0)

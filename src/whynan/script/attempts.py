@@ -69,23 +69,51 @@ class Attempt:
         self.captured, self.live = None, {}
 
     def __enter__(self) -> None:
+        runtime = self.runtime
         if self.replaying:
-            self.runtime.begin_replay(self)
-        else:
-            self.runtime.enter(self)
+            runtime.begin_replay(self)
+            return
+        start = self.started = perf_counter()
+        try:
+            self.tape.attempts.append(self)
+            self.position = self.tape.mark()
+            self.random = random_states.take()
+            self.captured = capture(self.site, self.live)
+            self.noted = runtime.backend.enter(self)
+        except Exception as error:
+            runtime.fault("entering a step", error)
+        runtime.spent += perf_counter() - start
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
         turns, self.turns = self.turns, []  # the list holds the attempt, which holds the values of the step
         if self.replaying:
             self.runtime.end_replay(self, error)
             return False
-        if not self.runtime.leave(self, error):
+        if not self._leave(error):
             return False
         self.replaying = True
         turns.append(self)
         if error is None:
             raise Again  # a body that ended by `return` or `break` would leave the loop around it
         return True
+
+    def _leave(self, error: BaseException | None) -> bool:
+        """Whether the body is to be run again."""
+        start, runtime = perf_counter(), self.runtime
+        stack = self.tape.attempts
+        while stack and stack.pop() is not self:
+            pass
+        again = False
+        try:
+            again = runtime.backend.leave(self, error)
+            if not again:
+                self.tape.release()
+        except Exception as fault:
+            runtime.fault("leaving a step", fault)
+        if not again:
+            self.let_go()
+        runtime.spent += perf_counter() - start
+        return again
 
 
 class Runtime:
@@ -108,7 +136,7 @@ class Runtime:
             try:
                 return Attempt(self, site_id, live).turns
             except Exception as error:
-                self._fault("beginning a step", error)
+                self.fault("beginning a step", error)
         return PLAIN
 
     def next(self, iterator: Any) -> Any:
@@ -130,10 +158,11 @@ class Runtime:
         try:
             return note(thing)
         except Exception as error:
-            self._fault("journalling what an iterator gives", error)
+            self.fault("journalling what an iterator gives", error)
             return thing
 
-    def _fault(self, doing: str, error: Exception) -> None:
+    def fault(self, doing: str, error: Exception) -> None:
+        """What one of our hooks met: the user's own goes on its way, a fault of ours ends the watch."""
         if not is_ours(error):
             raise error
         if self.backend.watching:
@@ -153,36 +182,7 @@ class Runtime:
             try:
                 self.backend.loop_left()
             except Exception as error:
-                self._fault("leaving a loop", error)
-
-    def enter(self, attempt: Attempt) -> None:
-        start = attempt.started = perf_counter()
-        try:
-            attempt.tape.attempts.append(attempt)
-            attempt.position = attempt.tape.mark()
-            attempt.random = random_states.take()
-            attempt.captured = capture(attempt.site, attempt.live)
-            attempt.noted = self.backend.enter(attempt)
-        except Exception as error:
-            self._fault("entering a step", error)
-        self.spent += perf_counter() - start
-
-    def leave(self, attempt: Attempt, error: BaseException | None) -> bool:
-        start = perf_counter()
-        stack = attempt.tape.attempts
-        while stack and stack.pop() is not attempt:
-            pass
-        again = False
-        try:
-            again = self.backend.leave(attempt, error)
-            if not again:
-                attempt.tape.release()
-        except Exception as fault:
-            self._fault("leaving a step", fault)
-        if not again:
-            attempt.let_go()
-        self.spent += perf_counter() - start
-        return again
+                self.fault("leaving a loop", error)
 
     def begin_replay(self, attempt: Attempt) -> None:
         try:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any
 
+from whynan.core.attributes import attributes_of
 from whynan.script.containers import Pairs, put_dict, put_list, save_list
-from whynan.script.kinds import LIST, MEMBERS, Kind, dict_of, kind_of
+from whynan.script.kinds import LIST, MEMBERS, Kind, kind_of
 from whynan.script.sites import MODULE, AttemptSite
 
 DEPTH, SHALLOW = 4, 1  # how far below a name objects are followed: usually, and where that takes too long
@@ -138,7 +139,7 @@ def _is_barren(module: Any, plan: Plan) -> bool:
     kind = plan.kinds.get(type(module), MISSING)
     if kind is MISSING:
         kind = plan.learn(module)
-    members = dict_of(module).get("_modules", {}).values() if kind is MEMBERS else ()
+    members = attributes_of(module).get("_modules", {}).values() if kind is MEMBERS else ()
     return kind is None or kind is MEMBERS and all(_is_barren(member, plan) for member in members)
 
 
@@ -154,13 +155,13 @@ def _note_one(value: Any, kind: Any, undo: list[Undo]) -> Iterable[Any]:
         undo.append((saver[1], value, saved))
         held = _elements(saved)
     if attributes:
-        names = dict_of(value)
+        names = attributes_of(value)
         copy = names.copy()
         undo.append((_put_attributes, value, (names, copy)))
         own = [item for name, item in copy.items() if name not in HOOKS_OF_MODULES] if members else copy.values()
         held = [*held, *own] if held else own
     elif members:
-        held = dict_of(value).get("_modules", {}).values()
+        held = attributes_of(value).get("_modules", {}).values()
     return [*held, *_note_slots(value, slots, undo)] if slots else held
 
 
@@ -194,7 +195,7 @@ def _is_set(slot: Any, value: Any) -> bool:
 
 def _put_attributes(value: Any, saved: Any) -> str | None:
     attributes, copy = saved
-    if dict_of(value) is not attributes:
+    if attributes_of(value) is not attributes:
         object.__setattr__(value, "__dict__", attributes)
     return put_dict(attributes, copy)
 

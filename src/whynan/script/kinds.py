@@ -48,13 +48,8 @@ def kind_of(kind: type, value: Any) -> Kind | None:
     return MEMBERS if _has_members(kind, value) else None
 
 
-def dict_of(value: Any) -> dict[str, Any]:
-    """The attributes of an object, without its own `__getattribute__`."""
-    return attributes_of(value)
-
-
 def _has_members(kind: type, value: Any) -> bool:
-    return bool(kind.__dictoffset__ and dict_of(value).get("_modules"))
+    return bool(kind.__dictoffset__ and attributes_of(value).get("_modules"))
 
 
 def _root(kind: type) -> str:

@@ -24,8 +24,7 @@ class Entry:
 
 class Tape:
     """`position`s count all entries there ever were. `cursor` is the position of the next answer in a replay, None outside of
-    one. `entries` are what is kept of it. `attempts`: those that are running in the
-    thread, outermost first."""
+    one. `entries` are what is kept of it. `attempts`: those that are running in the thread, outermost first."""
 
     def __init__(self) -> None:
         self.attempts: list[Any] = []
@@ -47,7 +46,7 @@ class Tape:
         self.marks += 1
         self.open += 1
         self.recording = True
-        return self._dropped + len(self.entries)
+        return self.end
 
     def release(self) -> None:
         """One attempt has ended. After the outermost one nothing is kept."""

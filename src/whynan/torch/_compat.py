@@ -57,9 +57,9 @@ def eager() -> Iterator[None]:
         yield
 
 
-def modes_active() -> bool:
-    """Whether something of the program's (a `TorchDispatchMode`, a `TorchFunctionMode`) sees every operation."""
-    return bool(torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack())
+dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
+function_modes: Callable[[], int] = torch._C._len_torch_function_stack
+"""How many modes of each kind see every operation of the program."""
 
 
 @contextlib.contextmanager

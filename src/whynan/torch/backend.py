@@ -110,7 +110,7 @@ class TorchBackend:
     # ---- attempts ----
 
     def enter(self, attempt: Any) -> Noted:
-        if not _compat.modes_active():
+        if not (_compat.dispatch_modes() or _compat.function_modes()):
             return self._enter(attempt)
         with _compat.no_modes():
             return self._enter(attempt)
@@ -134,7 +134,7 @@ class TorchBackend:
         if not state.watching:
             return False
         if error is not None:
-            self._let_go(attempt)
+            self._broken_off(attempt)
         if state.found is not None:
             return state.found.attempt is attempt
         if error is not None and isinstance(error, (Passing, KeyboardInterrupt)):
@@ -155,8 +155,8 @@ class TorchBackend:
     def loop_left(self) -> None:
         self._hits.loop_left()
 
-    def _let_go(self, attempt: Any) -> None:
-        """An exception ended the attempt, and the step of an optimizer that it was in."""
+    def _broken_off(self, attempt: Any) -> None:
+        """An exception ended the attempt, and perhaps the step of an optimizer around it, which then has no hook after it."""
         state = self.state
         if state.closure_level is not None and len(attempt.tape.attempts) < state.closure_level:
             state.closure_level = None

@@ -51,8 +51,8 @@ class BackwardWatch:
         """Stands for the function through which every backward reaches the autograd engine. (Written out: in a step of a millisecond every
         further call counts.)"""
         state = self._state
-        plain = state.watching and state.replay is None and not state.compiles and not _compat.modes_active()
-        if not plain or self._depth and self._is_nested():
+        plain = state.watching and state.replay is None and not state.compiles
+        if not plain or _compat.dispatch_modes() or _compat.function_modes() or self._depth and self._is_nested():
             return self._unusual(outputs, *args, **kwargs)
         start = perf_counter()
         try:

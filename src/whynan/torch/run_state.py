@@ -30,8 +30,7 @@ class RunState:
     """`found`: the hit whose step is about to be run again, or is; `replay`: the recorder while it is, or while a step of this run is
     traced live. `finish` is raised by every hook once an incident was recorded. `spent`: seconds in the hooks. `trial`: in a child that
     only tries whether a step fails again, the descriptor of its answer. `closure_level`: while an optimizer runs a closure, how many
-    attempts there were around its step. `several`: other ranks were met. `several_threads`: backwards
-    ran in more than one thread."""
+    attempts there were around its step. `several`: other ranks were met. `several_threads`: backwards ran in more than one thread."""
 
     def __init__(self, recorder: Recorder, trace_step: int | None) -> None:
         self.recorder, self.trace_step = recorder, trace_step

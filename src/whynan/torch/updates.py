@@ -31,7 +31,8 @@ class UpdateWatch:
 
     def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         state = self._state
-        if state.replay is not None or state.compiles or state.finish is not None or _compat.modes_active():
+        sheltered = state.replay is not None or state.compiles or state.finish is not None
+        if sheltered or _compat.dispatch_modes() or _compat.function_modes():
             self._sheltered_before(optimizer, args, kwargs)
         elif state.watching:
             start = perf_counter()
@@ -43,7 +44,7 @@ class UpdateWatch:
 
     def after_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         state = self._state
-        if state.replay is not None or state.compiles or _compat.modes_active():
+        if state.replay is not None or state.compiles or _compat.dispatch_modes() or _compat.function_modes():
             self._sheltered_after(optimizer)
         elif state.watching:
             start = perf_counter()
