@@ -1,8 +1,7 @@
 """The states of Python's and numpy's global random generators, taken and put back in well under two microseconds.
 
 Both are Mersenne Twisters, whose 2500 bytes are copied straight from memory: `random.getstate()` takes 10 us, numpy's `get_state`
-45 us. Every address is verified once against what the generator itself says; where that differs, its own functions are used. A
-generator that was not asked since the last time is told by a few of its words, and its last copy used again.
+45 us. Every address is verified once against what the generator itself says; where that differs, its own functions are used.
 """
 
 from __future__ import annotations
@@ -26,19 +25,12 @@ def _memory(address: int, size: int) -> memoryview:
     return memoryview((ctypes.c_char * size).from_address(address)).cast("B")
 
 
-def _four_words(address: int) -> tuple[ctypes.c_uint64, ctypes.c_uint64]:
-    """Enough to tell one state from another: the index and its neighbours."""
-    return ctypes.c_uint64.from_address(address), ctypes.c_uint64.from_address(address + 8)
-
-
 class PythonRandom:
     """A `random.Random`: index and words follow the object's header, the pending Gaussian is an attribute."""
 
     def __init__(self, generator: Any) -> None:
         self._generator = generator
-        address = id(generator) + object.__basicsize__
-        self._words, self._head = _memory(address, SIZE), _four_words(address)
-        self._seen, self._kept = (-1, -1), b""
+        self._words = _memory(id(generator) + object.__basicsize__, SIZE)
         try:
             found = self._is_there()
         except Exception:
@@ -54,11 +46,7 @@ class PythonRandom:
         return struct.unpack(f"=i{WORDS}I", self._words) == (words[-1], *words[:-1])
 
     def _take(self) -> Any:
-        index, words = self._head
-        seen = index.value, words.value
-        if seen != self._seen:
-            self._seen, self._kept = seen, self._words.tobytes()
-        return self._kept, self._generator.gauss_next
+        return self._words.tobytes(), self._generator.gauss_next
 
     def _put(self, state: Any) -> None:
         self._words[:], self._generator.gauss_next = state
@@ -69,7 +57,6 @@ class NumpyRandom:
 
     def __init__(self, generator: Any) -> None:
         self._generator = generator
-        self._seen, self._kept = (-1, -1), b""
         try:
             found = self._find()
         except Exception:
@@ -79,8 +66,7 @@ class NumpyRandom:
 
     def _find(self) -> bool:
         self._bits = self._generator._bit_generator
-        address = int(self._bits.ctypes.state_address)
-        self._words, self._tail = _memory(address, SIZE), _four_words(address + SIZE - 16)
+        self._words = _memory(int(self._bits.ctypes.state_address), SIZE)
         name, words, position, _, _ = self._generator.get_state()
         if name != "MT19937" or struct.unpack(f"={WORDS}Ii", self._words) != (*words.tolist(), position):
             return False
@@ -92,11 +78,7 @@ class NumpyRandom:
         if self._generator._bit_generator is not self._bits:  # exchanged by `np.random.set_bit_generator`
             self.__init__(self._generator)  # type: ignore[misc]
             return self.take()
-        words, index = self._tail
-        seen = words.value, index.value
-        if seen != self._seen:
-            self._seen, self._kept = seen, self._words.tobytes()
-        return self._kept, self._gauss.tobytes()
+        return self._words.tobytes(), self._gauss.tobytes()
 
     def _put(self, state: Any) -> None:
         if self._generator._bit_generator is self._bits:

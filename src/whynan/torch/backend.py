@@ -133,8 +133,6 @@ class TorchBackend:
         state = self.state
         if not state.watching:
             return False
-        if error is not None:
-            self._broken_off(attempt)
         if state.found is not None:
             return state.found.attempt is attempt
         if error is not None and isinstance(error, (Passing, KeyboardInterrupt)):
@@ -142,7 +140,7 @@ class TorchBackend:
         if self._hits.pending is not None and self._hits.ended(attempt, error):
             return True
         if error is not None:
-            return isinstance(error, Exception) and self._hits.by_exception(attempt, error)
+            return isinstance(error, Exception) and self._hits.by_exception(attempt, error) or self._broken_off(attempt)
         noted = attempt.noted
         if noted is None or state.replay is not None and state.replaying:
             return False
@@ -155,11 +153,15 @@ class TorchBackend:
     def loop_left(self) -> None:
         self._hits.loop_left()
 
-    def _broken_off(self, attempt: Any) -> None:
-        """An exception ended the attempt, and perhaps the step of an optimizer around it, which then has no hook after it."""
+    def _broken_off(self, attempt: Any) -> bool:
+        """An exception of the user's own ended the attempt, which is not run again, and perhaps the step of an optimizer around it, which
+        then has no hook after it."""
         state = self.state
         if state.closure_level is not None and len(attempt.tape.attempts) < state.closure_level:
             state.closure_level = None
+        if attempt.noted is not None:
+            attempt.noted.written = ()
+        return False
 
     def _is_spoiled(self, attempt: Any) -> bool:
         """Whether leaves that no optimizer's step wrote are not finite at the end of the attempt, which then is run again."""
