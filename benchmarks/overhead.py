@@ -201,9 +201,9 @@ Written by `python benchmarks/overhead.py`, which runs everything below again an
 
 ## A step
 
-The steps after the first 100 (in which the trend is measured every step). The three kinds of run take turns of 0.2 to 4 seconds, the others
-being stopped meanwhile; of every turn the median step counts, and of those medians the ratio to the plain run's turn beside it: the
-median of the ratios, in brackets their quartiles.
+The steps after the first 100 (in which the trend is measured every step), each from its beginning to that of the next. The three kinds of
+run take turns of 0.2 to 4 seconds, the others being stopped meanwhile; of every turn the median step counts, and of those medians the
+ratio to the plain run's turn beside it: the median of the ratios, in brackets their quartiles.
 
 | workload | plain | `whynan run` / plain | `detect_anomaly` / plain |
 |---|---|---|---|

@@ -2,11 +2,12 @@
 
 python workloads.py NAME STEPS OUT [MODE]      MODE: plain, anomaly (under detect_anomaly) or fails (the last step's loss is not finite)
 
-writes the clock (`time.perf_counter`) at the beginning of every step to OUT, and its seconds; where it fails, the clock
-(`time.monotonic`) right before the backward that finds it.
+writes the clock (`time.perf_counter`) at the beginning of every step but the last to OUT, and the seconds to the next one's; where it
+fails, the clock (`time.monotonic`) right before the backward that finds it.
 """
 
 import contextlib
+import itertools
 import sys
 import time
 
@@ -55,8 +56,9 @@ def main(name, steps, path, mode="plain"):
     around = torch.autograd.detect_anomaly(check_nan=True) if mode == "anomaly" else contextlib.nullcontext()
     with open(path, "w") as out, around:
         clocks = []
+        note = clocks.append
         for step in range(steps):
-            start = time.perf_counter()
+            note(time.perf_counter())
             optimizer.zero_grad()
             loss = F.cross_entropy(model(x), y)
             if mode == "fails" and step == steps - 1:
@@ -65,8 +67,7 @@ def main(name, steps, path, mode="plain"):
             loss.backward()
             optimizer.step()
             loss.item()
-            clocks.append((start, time.perf_counter() - start))
-        out.writelines(f"{start!r} {seconds!r}\n" for start, seconds in clocks)
+        out.writelines(f"{start!r} {end - start!r}\n" for start, end in itertools.pairwise(clocks))
 
 
 if __name__ == "__main__":

@@ -41,13 +41,13 @@ whynan.torch.backend:TorchBackend.leave
 whynan.torch.backend:TorchBackend._is_spoiled
 whynan.torch.backward:BackwardWatch._before
 whynan.torch.backward:BackwardWatch._after
-whynan.torch.backward:BackwardWatch._count
+whynan.torch.backward:BackwardWatch._counted
 whynan.torch.backward:BackwardWatch.are_among_checked
 whynan.torch.updates:UpdateWatch._check_gradients
 whynan.torch.updates:UpdateWatch._before
 whynan.torch.updates:UpdateWatch._after
 whynan.torch.backward:BackwardWatch._check_buffers
-whynan.torch.policy:copies_before
+whynan.torch.updates:UpdateWatch._close
 whynan.torch.choice:Steps.count
 whynan.torch.choice:choose
 whynan.torch.choice:smallest_number

@@ -33,23 +33,18 @@ class Attempt:
     adds itself once more if the body is to be run again. `leaving`: it is about to end by `break` or `return`, which leaves the loop.
     """
 
-    __slots__ = (
-        "captured", "deadline", "leaving", "live", "noted", "position", "random", "replaying", "runtime", "silence", "site", "site_id",
-        "started", "tape", "turns",
-    )  # fmt: skip
+    replaying = leaving = False
+    noted: Any = None
+    position = 0
+    random: Any = None
+    captured: Captured | None = None
+    silence: Silence | None = None
+    deadline: Deadline | None = None
 
     def __init__(self, runtime: Runtime, site_id: int, live: dict[str, Any]) -> None:
         self.runtime, self.site_id, self.site, self.live = runtime, site_id, runtime.sites.all[site_id], live
-        self.tape: Tape = runtime.journal.tape
+        self.tape: Tape = runtime.journal.here.tape
         self.turns: list[Attempt] = [self]
-        self.replaying = self.leaving = False
-        self.noted: Any = None
-        self.position = 0
-        self.started = 0.0
-        self.random: Any = None
-        self.captured: Captured | None = None
-        self.silence: Silence | None = None
-        self.deadline: Deadline | None = None
 
     @property
     def names(self) -> dict[str, Any]:
@@ -128,7 +123,7 @@ class Runtime:
     @property
     def stack(self) -> list[Attempt]:
         """The attempts that are running in this thread, outermost first."""
-        return self.journal.tape.attempts
+        return self.journal.here.tape.attempts
 
     def attempts(self, site_id: int, live: dict[str, Any]) -> Sequence[Attempt | PlainAttempt]:
         """What the rewritten code iterates over."""

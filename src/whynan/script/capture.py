@@ -7,6 +7,7 @@ level at a time; nothing of the user's is called, compared or copied deeply. The
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import compress
 from time import perf_counter
 from typing import Any
 
@@ -57,14 +58,17 @@ class Captured:
 
 
 class Plan:
-    """What is known of a site: `kinds` what has to be noted of each class, `barren` the modules in whose trees nothing has to be. `last`:
-    when it was noted last; `late`: how often in a row that took long for the step."""
+    """What is known of a site: `kinds` what has to be noted of each class, `barren` the modules in whose trees nothing has to be. `types`:
+    those of its names' values, `chosen` which of them have to be noted. `last`: when it was noted last; `late`: how often in a row that
+    took long for the step."""
 
-    __slots__ = ("barren", "depth", "kinds", "last", "late", "turns")
+    __slots__ = ("barren", "chosen", "depth", "kinds", "last", "late", "turns", "types")
 
     def __init__(self) -> None:
         self.kinds: dict[type, Kind | None] = {}
         self.barren: set[int] = set()
+        self.types: tuple[type, ...] = ()
+        self.chosen: list[bool] = []
         self.depth = DEPTH
         self.late = self.turns = 0
         self.last = 0.0
@@ -72,6 +76,11 @@ class Plan:
     def learn(self, value: Any) -> Kind | None:
         kind = self.kinds[type(value)] = kind_of(type(value), value)
         return kind
+
+    def meet(self, types: tuple[type, ...], values: Iterable[Any]) -> None:
+        """Values of other types than the last time: which of them have to be noted?"""
+        kinds = [self.kinds[kind] if kind in self.kinds else self.learn(value) for kind, value in zip(types, values, strict=True)]
+        self.types, self.chosen = types, [kind is not None for kind in kinds]
 
     def took_long(self) -> None:
         """Follow objects less far where noting them is out of proportion to the step several times in a row."""
@@ -92,11 +101,13 @@ def capture(site: AttemptSite, live: dict[str, Any]) -> Captured:
     plan.turns += 1
     if plan.turns % TURNS == 0:  # modules may have got new members
         plan.barren.clear()
-    kinds, barren = plan.kinds, plan.barren
-    found = [value for value in live.values() if kinds.get(type(value), MISSING) is not None and id(value) not in barren]
+    types = tuple(map(type, live.values()))
+    if types != plan.types:
+        plan.meet(types, live.values())
+    found = list(compress(live.values(), plan.chosen))
     for namespace, written in site.namespaces:
         found += _note_globals(namespace, written, captured._undo)
-    if found:
+    if not plan.barren.issuperset(map(id, found)):
         _note(found, plan, captured._undo)
     captured.shallow = plan.depth == SHALLOW
     if perf_counter() - start > SHARE * (start - plan.last):
@@ -117,7 +128,7 @@ def _note(found: list[Any], plan: Plan, undo: list[Undo]) -> None:
             kind = kinds.get(type(value), MISSING)
             if kind is MISSING:
                 kind = plan.learn(value)
-            if kind is None or id(value) in seen:
+            if kind is None or id(value) in seen or id(value) in barren:
                 continue
             seen.add(id(value))
             if kind is MEMBERS and _is_barren(value, plan):
@@ -128,7 +139,7 @@ def _note(found: list[Any], plan: Plan, undo: list[Undo]) -> None:
                 continue
             held = _note_one(value, kind, undo)
             if depth and held:
-                inner += [v for v in held if kinds.get(type(v), MISSING) is not None and id(v) not in barren]
+                inner += [v for v in held if kinds.get(type(v), MISSING) is not None]
         if not inner or len(seen) >= MAX_OBJECTS:
             return
         found = inner

@@ -23,9 +23,10 @@ class Pairs(tuple[Any, ...]):
 
 
 def save_list(value: list[Any]) -> Any:
-    if list.__len__(value) <= SMALL:
+    length = list.__len__(value)
+    if length <= SMALL:
         return list.copy(value)
-    return list.__len__(value), list.__getitem__(value, 0), list.__getitem__(value, -1)
+    return length, list.__getitem__(value, 0), list.__getitem__(value, -1)
 
 
 def put_list(value: list[Any], saved: Any) -> str | None:

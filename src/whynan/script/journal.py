@@ -19,12 +19,17 @@ from whynan.script.sources_outside import RECORDED, is_external
 from whynan.script.tape import CALL, END, MISSING, NEXT, PULL, Entry, Tape
 
 
+class _Here(threading.local):
+    def __init__(self) -> None:
+        self.tape = Tape()
+
+
 class Journal:
     """One tape a thread: a thread that the user starts inside an attempt asks its own questions. `external` tells of every class that was
-    met whether its objects are external sources."""
+    met whether its objects are external sources. `here` is the running thread's."""
 
     def __init__(self) -> None:
-        self._local = threading.local()
+        self.here = _Here()
         self._plain: set[type] = set()
         self.external: dict[type, bool] = {}
         here = weakref.ref(self)
@@ -32,16 +37,11 @@ class Journal:
 
     @property
     def tape(self) -> Tape:
-        try:
-            return self._local.tape  # type: ignore[no-any-return]
-        except AttributeError:
-            tape: Tape = Tape()
-            self._local.tape = tape
-            return tape
+        return self.here.tape
 
     def resume(self, tape: Tape) -> None:
         """Go on with `tape` in this thread: a forked child that runs a step again begins with a fresh one."""
-        self._local.tape = tape
+        self.here.tape = tape
 
     # ---- called by rewritten code ----
 
@@ -122,7 +122,7 @@ class Journal:
 def _start_afresh(journal: Journal | None) -> None:
     """In a forked child (a loader's worker) nothing is recorded until an attempt of its own begins."""
     if journal is not None:
-        journal._local = threading.local()
+        journal.here = _Here()
 
 
 def _recorded(tape: Tape, iterator: Iterator[Any]) -> Iterator[Any]:

@@ -46,7 +46,7 @@ class Tape:
         self.marks += 1
         self.open += 1
         self.recording = True
-        return self.end
+        return self._dropped + len(self.entries)
 
     def release(self) -> None:
         """One attempt has ended. After the outermost one nothing is kept."""

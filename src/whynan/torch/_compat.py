@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -83,9 +84,8 @@ def saving_nowhere() -> Iterator[None]:
         serialization._open_zipfile_writer = open_writer
 
 
-def cuda_in_use() -> bool:
-    """As `torch.cuda.is_initialized`, for a process that was not forked from one that uses it."""
-    return torch.cuda._initialized
+cuda_in_use: Callable[[], bool] = functools.partial(getattr, torch.cuda, "_initialized")
+"""As `torch.cuda.is_initialized`, for a process that was not forked from one that uses it."""
 
 
 def compiling() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from time import perf_counter
 from types import CodeType, FunctionType
 from typing import Any
@@ -110,24 +111,28 @@ class TorchBackend:
     # ---- attempts ----
 
     def enter(self, attempt: Any) -> Noted:
-        if not (_compat.dispatch_modes() or _compat.function_modes()):
-            return self._enter(attempt)
-        with _compat.no_modes():
-            return self._enter(attempt)
-
-    def _enter(self, attempt: Any) -> Noted:
         state = self.state
         registry = state.registry
         if state.replay is not None and not state.replaying:
             state.replay.trace.table.new_step()
         devices = device_generators() if _compat.cuda_in_use() else ()
-        found = scales(registry.scalers) if registry.scaled else ()
         policy = state.policies.known.get(attempt.site_id) or state.policies.of(attempt)
-        noted = Noted(policy, _compat.sequence_number(), state.counter.done, _compat.random_state(), devices, found)
+        noted = Noted(policy, _compat.sequence_number(), state.counter.done, _compat.random_state(), devices)
         if registry.buffered and (policy.chosen or not policy.settled):
-            noted.buffers = policy.buffers if not _runs_inside_itself(attempt) else TensorCopy()
-            noted.buffers.take([b for _, _, b in registry.buffers()])
+            self._without_modes(self._copy_buffers, attempt, noted)
+        if registry.scaled:
+            noted.scales = self._without_modes(scales, registry.scalers)
         return noted
+
+    def _copy_buffers(self, attempt: Any, noted: Noted) -> None:
+        noted.buffers = noted.policy.buffers if not _runs_inside_itself(attempt) else TensorCopy()
+        noted.buffers.take([b for _, _, b in self.state.registry.buffers()])
+
+    def _without_modes(self, copy: Callable[..., Any], *args: Any) -> Any:
+        if not (_compat.dispatch_modes() or _compat.function_modes()):
+            return copy(*args)
+        with _compat.no_modes():
+            return copy(*args)
 
     def leave(self, attempt: Any, error: BaseException | None) -> bool:
         state = self.state
@@ -144,7 +149,8 @@ class TorchBackend:
         noted = attempt.noted
         if noted is None or state.replay is not None and state.replaying:
             return False
-        noted.policy.close(noted)
+        if not noted.policy.settled or noted.written:
+            noted.policy.close(noted)
         if noted.leaves is None:
             return False
         with _compat.no_modes():

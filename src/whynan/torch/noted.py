@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,23 +10,23 @@ import torch
 from whynan.torch.copies import OptimizerCopy, TensorCopy
 
 
-@dataclass(slots=True)
 class Noted:
     """`policy`: what is known of the attempt's place; `sequence`: autograd's next number on entry; `steps_before`: steps done by then;
     `counted`: this attempt is one of them."""
 
-    policy: Any
-    sequence: int
-    steps_before: int
-    random: torch.Tensor
-    devices: Sequence[tuple[torch.Generator, torch.Tensor]]
-    scales: Sequence[tuple[Any, torch.Tensor]]
+    scales: Sequence[tuple[Any, torch.Tensor]] = ()
     buffers: TensorCopy | None = None
     counted: bool = False
     backwards: int = 0
     stepped: bool = False
     written: tuple[OptimizerCopy, ...] = ()
     leaves: TensorCopy | None = None
+
+    def __init__(
+        self, policy: Any, sequence: int, steps_before: int, random: torch.Tensor, devices: Sequence[tuple[torch.Generator, torch.Tensor]]
+    ) -> None:
+        self.policy, self.sequence, self.steps_before = policy, sequence, steps_before
+        self.random, self.devices = random, devices
 
 
 def device_generators() -> Sequence[tuple[torch.Generator, torch.Tensor]]:

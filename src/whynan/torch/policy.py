@@ -107,13 +107,6 @@ def _is_tame(group: dict[str, Any]) -> bool:
     return in_bounds and _all_finite_numbers(group)
 
 
-def copies_before(optimizer: Any, character: Character, tame: bool, closure: bool, policy: Policy | None) -> bool:
-    """Whether the parameters are to be copied before this step: it may spoil them, or the same attempt needs them again."""
-    if closure or policy is None or policy.overwrites or not policy.settled:
-        return True
-    return not tame and character.risky_now(optimizer)
-
-
 def _all_finite_numbers(group: dict[str, Any]) -> bool:
     for key in ("lr", "eps", "weight_decay", "momentum"):
         value = group.get(key)

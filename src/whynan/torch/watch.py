@@ -24,7 +24,8 @@ from whynan.torch.scaling import Scaling
 
 
 class Watcher(Protocol):
-    def engine(self, outputs: Any, *args: Any, **kwargs: Any) -> Any: ...
+    @property
+    def engine(self) -> _compat.Engine: ...
 
     def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
 
@@ -59,13 +60,8 @@ class Hooks:
             self._undo.pop()()
 
     def _engine(self) -> None:
-        original, watch = _compat.engine(), self._watcher.engine
-
-        @functools.wraps(original)
-        def engine(*args: Any, **kwargs: Any) -> Any:
-            return watch(*args, **kwargs)
-
-        _compat.set_engine(engine)
+        original = _compat.engine()
+        _compat.set_engine(self._watcher.engine)
         self._undo.append(lambda: _compat.set_engine(original))
 
     def _optimizers(self) -> None:
