@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 
 demo: $(STAMP)
 	@echo '$$ whynan run examples/digits.py'
-	@$(BIN)/whynan run examples/digits.py; status=$$?; echo "exit status $$status"; test $$status -eq 3
+	@$(BIN)/whynan run examples/digits.py; status=$$?; echo "exit status $$status (whynan is in $(BIN): source $(BIN)/activate)"; test $$status -eq 3
 
 test: $(STAMP) lint
 	$(BIN)/python -m pytest -n 2

@@ -98,6 +98,32 @@ def test_quiet_is_one_line(tmp_path: Path) -> None:
     assert "kept/" in line
 
 
+LATE = """\
+import atexit, os, sys
+atexit.register(print, "handler")
+atexit.register(lambda: (sys.stdout.flush(), os.write(1, b"written\\n")))
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet",), ("--json", "-")])
+def test_what_exit_handlers_print_after_a_stop_goes_to_standard_error(tmp_path: Path, options: tuple[str, ...]) -> None:
+    script(tmp_path, LATE + BAD)
+    expected, done = plain("train.py", cwd=tmp_path), whynan("run", *options, "train.py", cwd=tmp_path)
+    own, _, document = done.stdout.decode().partition("{")
+    assert done.returncode == 3
+    assert expected.stdout.decode().startswith(own)
+    assert own.splitlines()[-1].startswith("step 2 ")
+    assert bool(document) == ("-" in options)
+    for line in ("handler", "written"):
+        assert done.stderr.decode().splitlines().count(line) == 1
+
+
+def test_after_a_run_that_ends_by_itself_it_goes_where_it_always_goes(tmp_path: Path) -> None:
+    script(tmp_path, LATE + GOOD + "raise SystemExit(4)\n")
+    expected, done = plain("train.py", cwd=tmp_path), whynan("run", "train.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (4, expected.stdout, expected.stderr)
+
+
 def test_a_document_on_standard_output_follows_the_scripts_last_byte(tmp_path: Path) -> None:
     script(tmp_path, "import atexit, sys\natexit.register(print, 'last')\nprint(sys.argv[1:])\n")
     done = whynan("run", "--json", "-", "train.py", "--json", "x", "--help", cwd=tmp_path)
@@ -188,10 +214,22 @@ def test_under_torchrun_the_first_rank_that_fails_reports(tmp_path: Path) -> Non
         timeout=180,
         check=False,
     )
-    assert done.returncode != 0
+    assert done.returncode == 1  # torchrun's own
     assert done.stderr.count(b"whynan show --check") == 1
     assert report(tmp_path / "r.json")["incidents"][0]["origin"]["line"] == 9
     assert any(name.endswith(("-rank0", "-rank1")) for name in os.listdir(tmp_path / "whynan-runs"))
+
+
+def test_of_ranks_that_ran_together_the_one_with_the_incident_is_shown(tmp_path: Path) -> None:
+    """Rank 0, which ends last, was fine until the others left it alone."""
+    script(tmp_path, BAD.replace("(step != 3)", "(step != 3 or os.environ['RANK'] == '0')").replace("import torch", "import os, torch"))
+    launch = {"WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "7", "MASTER_PORT": "29400"}
+    statuses = [whynan("run", "train.py", cwd=tmp_path, RANK=rank, **launch).returncode for rank in ("1", "0")]
+    assert statuses == [3, 0]
+    shown = json.loads(whynan("show", "--json", cwd=tmp_path).stdout)
+    assert shown["run"]["status"] == "incident"
+    whynan("run", "train.py", cwd=tmp_path, RANK="0", WORLD_SIZE="2", TORCHELASTIC_RUN_ID="8")
+    assert json.loads(whynan("show", "--json", cwd=tmp_path).stdout)["run"]["status"] == "clean"
 
 
 def test_a_run_that_is_killed_from_outside_is_readable(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.command import surroundings
-from tests.report.samples import incident
+from tests.report.samples import incident, unplaced
 from whynan.cli.main import status_of
 from whynan.core.incident import Incident, Run
 from whynan.record import store
@@ -21,9 +22,9 @@ from whynan.report.document import document
 from whynan.report.model import Warned
 
 
-def keep(output: Path, *found: Incident, repro: str | None = None, end: bool = True) -> RunRecorder:
-    one = RunRecorder(Run("train.py", ("--lr", "3")), output, report_json, print)
-    one.step((0, 2.3, float("nan"), 0.1, 0.1))
+def keep(output: Path, *found: Incident, repro: str | None = None, end: bool = True, **run: Any) -> RunRecorder:
+    one = RunRecorder(Run("train.py", ("--lr", "3"), **run), output, report_json, print)
+    one.step((0, 2.3, None, 0.1, 0.1))
     one.warning(0, "loss-growing", "the loss grows")
     for each in found:
         one.incident(each, lambda folder: (folder / "repro.py").write_text(repro) if repro is not None else None)
@@ -65,6 +66,25 @@ def test_the_latest_run_is_the_default_and_a_name_is_enough(
     monkeypatch.setenv("WHYNAN_OUTPUT", str(tmp_path))
     assert "log-of-zero" in shown(capfd)
     assert "# The loss became" in shown(capfd, "--markdown")
+
+
+def test_of_the_ranks_of_the_latest_launch_the_one_that_knows_the_place(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    keep(tmp_path, unplaced("it came from another rank"), rank=2, launch="a")
+    keep(tmp_path, incident(step=7), rank=1, launch="a")
+    keep(tmp_path, rank=0, launch="a")
+    assert '"step": 7' in shown(capfd, "--json", "--output", str(tmp_path))
+    keep(tmp_path, rank=0, launch="b")
+    assert '"incidents": []' in shown(capfd, "--json", "--output", str(tmp_path))
+
+
+def test_a_rank_whose_run_is_broken_is_not_preferred(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    broken = keep(tmp_path, incident(), rank=0, launch="a")
+    keep(tmp_path, incident(step=7), rank=1, launch="a")
+    connection = sqlite3.connect(Path(str(broken.folder), store.FILE))
+    with connection:
+        other_json(connection)
+    connection.close()
+    assert '"step": 7' in shown(capfd, "--json", "--output", str(tmp_path))
 
 
 def test_showing_marks_incidents_as_seen(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,8 @@ from tests.record.fakes import incident, recorder
 from whynan.record import folders, store
 
 
-def make(output: Path, name: str, *, ended: bool = True, bad: bool = False, seen: bool = False, size: int = 0) -> Path:
-    one = recorder(output)
+def make(output: Path, name: str, *, ended: bool = True, bad: bool = False, seen: bool = False, size: int = 0, launch: str | None = None) -> Path:
+    one = recorder(output, launch=launch)
     one.step((0, 1.0, 1.0, 1.0, 1.0))
     if bad:
         one.incident(incident(), None)
@@ -37,11 +39,37 @@ def test_runs_are_in_the_order_of_their_start(tmp_path: Path) -> None:
     for name in ("20260102-000000-7", "20260101-235959-99", "20260102-000001-rank0"):
         make(tmp_path, name)
     assert names(tmp_path) == ["20260101-235959-99", "20260102-000000-7", "20260102-000001-rank0"]
-    assert folders.latest(tmp_path) == tmp_path / "20260102-000001-rank0"
+    assert folders.latest(tmp_path) == [tmp_path / "20260102-000001-rank0"]
+
+
+def test_the_ranks_of_the_latest_launch_belong_together(tmp_path: Path) -> None:
+    """Launches may share a name, as those of several machines do; a rank comes once in each."""
+    made = [
+        ("20260101-000000-rank0", "a"),
+        ("20260102-000000-rank1", "a"),
+        ("20260102-000001-rank0", "a"),
+        ("20260102-000001-7", None),
+        ("20260102-000001-rank1-2", "b"),
+        ("20260102-000002-rank2", "a"),
+    ]
+    for name, launch in made:
+        make(tmp_path, name, launch=launch)
+    together = ["20260102-000002-rank2", "20260102-000001-rank0", "20260102-000000-rank1"]
+    assert [folder.name for folder in folders.latest(tmp_path)] == together
+    make(tmp_path, "20260103-000000-7")
+    assert [folder.name for folder in folders.latest(tmp_path)] == ["20260103-000000-7"]
+
+
+def test_a_run_kept_before_launches_were_noted_stands_alone(tmp_path: Path) -> None:
+    folder = make(tmp_path, "20260101-000000-rank0", launch="a")
+    with closing(sqlite3.connect(folder / store.FILE, isolation_level=None)) as connection:
+        connection.execute("ALTER TABLE run DROP COLUMN launch")
+    assert folders.latest(tmp_path) == [folder]
+    assert store.read(folder).ended
 
 
 def test_no_output_folder_has_no_latest(tmp_path: Path) -> None:
-    assert folders.latest(tmp_path / "none") is None
+    assert folders.latest(tmp_path / "none") == []
     assert folders.prune(tmp_path / "none") == []
 
 

@@ -33,10 +33,10 @@ def only_run(output: Path) -> Path:
 
 def test_every_number_survives(tmp_path: Path) -> None:
     one = recorder(tmp_path)
-    rows = [(0, 2.5, NAN, INF, -INF), (1, NAN, 1e-320, -0.0, 1e308), (2, INF, 0.1 + 0.2, NAN, 0.1)]
+    rows = [(0, 2.5, NAN, INF, -INF), (1, NAN, 1e-320, -0.0, 1e308), (2, INF, 0.1 + 0.2, NAN, 0.1), (3, None, None, NAN, None)]
     for row in rows:
         one.step(row)
-    one.finish("clean", 0, 0.0, 3)
+    one.finish("clean", 0, 0.0, 4)
     trend = store.read_trend(only_run(tmp_path))
     found = list(zip(trend.steps, trend.loss, trend.grad_norm, trend.update_ratio, trend.lr, strict=True))
     assert [repr(row) for row in found] == [repr(row) for row in rows]

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.report.samples import HOSTILE, built, diagnosis, incident, operation, placed_at, site, unplaced
 from whynan.core.incident import Run
-from whynan.core.records import TensorStats
+from whynan.core.records import TensorStats, Trend
 from whynan.core.session import Seed
 from whynan.report import json as report_json
 from whynan.report.document import document
@@ -87,6 +87,14 @@ def test_numbers_that_are_not_finite_become_words() -> None:
     assert trend["loss"] == [2.3, "nan"]
     assert trend["grad_norm"] == [1.0, "inf"]
     assert trend["update_ratio"] == ["-inf", 0.1]
+
+
+def test_what_was_not_measured_is_unknown() -> None:
+    found = incident()
+    found.session.trend = Trend([0], [None], [float("nan")], [None], [None])
+    assert parsed(built(found))["incidents"][0]["trend"] == {"steps": [0], "loss": [None], "grad_norm": ["nan"], "update_ratio": [None], "lr": [None]}
+    run = Run("train.py")
+    assert report_json.assemble(report_json.encode_run(run), [], [report_json.encode_incident(run, found)]).incidents[0].trend.loss == [None]
 
 
 def test_a_cause_without_a_line_stands_at_the_birth_and_else_where_it_was_seen() -> None:

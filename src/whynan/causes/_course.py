@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 from whynan.core.records import Site
 from whynan.core.session import Session
@@ -12,11 +13,11 @@ EXPLODED = 100.0  # growth of the loss or the gradient beyond which a run has co
 LAST = 5  # steps before the incident in which the growth has to show
 
 
-def finite(values: list[float]) -> list[float]:
-    return [value for value in values if math.isfinite(value)]
+def finite(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None and math.isfinite(value)]
 
 
-def growth(values: list[float]) -> float:
+def growth(values: Sequence[float | None]) -> float:
     """The largest of the last few values against the typical one of the first third, in magnitude; 0 where too few are known."""
     known = [abs(value) for value in finite(values)]
     if len(known) < 2:
@@ -43,7 +44,7 @@ def rates(session: Session) -> list[float]:
     return [float(rate) for rate in found if isinstance(rate, (int, float)) and not isinstance(rate, bool)]
 
 
-def rising(values: list[float], least: int = 10) -> bool:
+def rising(values: Sequence[float | None], least: int = 10) -> bool:
     """Whether the rate rose in every one of at least `least` steps up to the incident, and by half or more."""
     known = finite(values)[-max(least, 2 * least) :]
     if len(known) < least or known[0] < 0:

@@ -76,6 +76,14 @@ class Watch:
         return getattr(self.backend, "unwatched", None)
 
     @property
+    def untraced(self) -> str | None:
+        """That the run ended before the step that was to be traced."""
+        steps = max(self.steps, self.recorder.run.steps)  # an incident's step may have had no backward
+        if self.trace_step is None or steps > self.trace_step:
+            return None
+        return f"step {self.trace_step}, which was to be traced, was never reached: the run had {steps} step{'s' * (steps != 1)}"
+
+    @property
     def together(self) -> bool:
         """Whether this process trained together with other ranks."""
         return bool(getattr(self.backend, "together", False))

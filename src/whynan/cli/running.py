@@ -15,7 +15,7 @@ from whynan.cli.backends import Watch, require_one
 from whynan.cli.options import RunOptions
 from whynan.cli.outputs import Output, render_json, render_markdown
 from whynan.cli.presenting import present
-from whynan.cli.ranks import Claim, rank
+from whynan.cli.ranks import Claim, launch_name, rank
 from whynan.cli.stderr import complain
 from whynan.core.incident import Run
 from whynan.record.recorder import RunRecorder
@@ -42,10 +42,13 @@ def prepare(options: RunOptions) -> Callable[[], int]:
 
 def run(program: Program, options: RunOptions, outputs: list[Output]) -> int:
     shown = f"-m {options.target}" if options.is_module else options.target
-    recorder = RunRecorder(Run(shown, options.argv, rank=rank()), options.output, whynan.report.json, complain)
+    number = rank()
+    started = Run(shown, options.argv, rank=number, launch=launch_name() if number is not None else None)
+    recorder = RunRecorder(started, options.output, whynan.report.json, complain)
     watch, claim, owner = Watch(recorder, options.trace_step), Claim(options.output, recorder.run.rank), os.getpid()
     ending = launch(program, watch.prepare, recorder.limit)
-    watch.runtime.diversion.stop()
+    if not (recorder.incidents or ending.kind == "stopped"):  # else exit handlers are still to print
+        watch.runtime.diversion.stop()
     if os.getpid() == owner:  # a child that the script forked ends here too, and is not the run
         try:
             conclude(ending, watch, claim, options, outputs)
@@ -60,13 +63,17 @@ def conclude(ending: Ending, watch: Watch, claim: Claim, options: RunOptions, ou
     """Close the watch and the record, then present what was found."""
     recorder = watch.recorder
     watch.detach(ending.code == 0)
-    failed = bool(recorder.incidents)
+    failed, untraced = bool(recorder.incidents), watch.untraced
+    if untraced is not None:
+        recorder.limit(untraced)
     status: Status = "incident" if failed else "clean" if ending.kind != "stopped" and ending.code == 0 else "error"
     recorder.finish(status, None if failed else ending.code, watch.overhead, max(watch.steps, recorder.run.steps))
     placed = any(incident.birth is not None for incident in recorder.incidents)
     if watch.unwatched is not None and not options.quiet:
         complain(watch.unwatched)
     if claim.speaks(failed, placed, together=watch.together):
+        if untraced is not None and not failed and not options.quiet:  # a report names its limits itself
+            complain(untraced)
         present(recorder, outputs, quiet=options.quiet)
 
 

@@ -16,7 +16,7 @@ import click
 @click.option("--check", is_flag=True, help="Run the incident's repro.py and say whether it still happens here.")
 @click.option("--output", metavar="DIR", help="Where runs are kept (default: $WHYNAN_OUTPUT, else whynan-runs/).")
 def command(run: str | None, as_json: bool, as_markdown: bool, html: str | None, check: bool, output: str | None) -> int:
-    """Show the report of RUN again (default: the latest run).
+    """Show the report of RUN again (default: the latest run; of ranks that ran together, the one with the incident).
 
     RUN is the folder of a run or of one of its incidents, or a name below the output folder.
     """
@@ -34,13 +34,14 @@ def default_output() -> str:
 
 def find(run: str | None, output: Path) -> tuple[Path, int | None]:
     """The run's folder, and the number of the incident where one was named."""
+    from whynan.cli.stored import most_telling
     from whynan.record import folders
 
     if run is None:
         latest = folders.latest(output)
-        if latest is None:
+        if not latest:
             raise click.UsageError(f"no run in {output}")
-        return latest, None
+        return most_telling(latest), None
     folder = next((path for path in (Path(run), output / run) if path.is_dir()), None)
     if folder is None:
         raise click.UsageError(f"no run {run}, neither as a folder nor in {output}")

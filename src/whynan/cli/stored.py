@@ -25,6 +25,20 @@ def load(folder: Path) -> Document:
     return document if stored.ended else cut_off(document, stored)
 
 
+def most_telling(ranks: list[Path]) -> Path:
+    """Of the runs of ranks that ran together the first with an incident, rather one whose place is known: what the others got bad
+    may have come from that one."""
+    return ranks[0] if len(ranks) == 1 else max(ranks, key=weight)
+
+
+def weight(folder: Path) -> tuple[bool, bool]:
+    try:
+        incidents = load(folder).incidents
+    except click.UsageError:
+        return False, False
+    return any(incident.replay.reproduced for incident in incidents), bool(incidents)
+
+
 def cut_off(document: Document, stored: StoredRun) -> Document:
     run = document.run
     run = msgspec.structs.replace(

@@ -68,8 +68,8 @@ class Recorder(Protocol):
 
     run: Run
 
-    def step(self, row: tuple[int, float, float, float, float]) -> None:
-        """`row`: step, loss, gradient norm, update ratio, learning rate; NaN for what was not measured."""
+    def step(self, row: tuple[int, float | None, float | None, float | None, float | None]) -> None:
+        """`row`: step, loss, gradient norm, update ratio, learning rate; None for what was not measured."""
 
     def expected(self, incident: Incident) -> None:
         """What is known of an incident before its step is run again."""

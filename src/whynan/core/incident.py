@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from whynan.core.records import Site
+from whynan.core.records import Operation, Site
 from whynan.core.session import Birth, Session
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """One cause that the record supports. `site` is the line of the mistake, `why` explains the mechanism in one or two sentences
-    and `doubt` says what would make the diagnosis wrong."""
+    and `doubt` says what would make the diagnosis wrong. `operation` is what ran at that line, where the record has it; `ruled_out` names
+    the cause's remedies that do not apply."""
 
     cause: str
     confidence: float
@@ -21,6 +22,8 @@ class Diagnosis:
     site: Site | None
     why: str = ""
     doubt: str = ""
+    operation: Operation | None = None
+    ruled_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,8 @@ class Incident:
 
 @dataclass(slots=True)
 class Run:
-    """One run of a script: `overhead` is the share of its time spent in our own hooks, `limits` says in words what could not be done."""
+    """One run of a script: `overhead` is the share of its time spent in our own hooks, `limits` says in words what could not be done.
+    `launch` is the same for all ranks that were started together."""
 
     script: str
     argv: tuple[str, ...] = ()
@@ -60,3 +64,4 @@ class Run:
     overhead: float = 0.0
     limits: list[str] = field(default_factory=list)
     rank: int | None = None
+    launch: str | None = None

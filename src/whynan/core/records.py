@@ -146,10 +146,10 @@ class OptimizerState:
 
 @dataclass(slots=True)
 class Trend:
-    """The course of the run: one entry a recorded step, NaN where a quantity was not measured at that step."""
+    """The course of the run: one entry a recorded step, None where a quantity was not measured at that step."""
 
     steps: list[int] = field(default_factory=list)
-    loss: list[float] = field(default_factory=list)
-    grad_norm: list[float] = field(default_factory=list)
-    update_ratio: list[float] = field(default_factory=list)
-    lr: list[float] = field(default_factory=list)
+    loss: list[float | None] = field(default_factory=list)
+    grad_norm: list[float | None] = field(default_factory=list)
+    update_ratio: list[float | None] = field(default_factory=list)
+    lr: list[float | None] = field(default_factory=list)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from whynan.record.store import FILE, UnreadableRun, read
+from whynan.record.store import FILE, UnreadableRun, launch_of, read
 
 KEEP_RUNS = 50
 KEEP_BYTES = 2 << 30
@@ -39,8 +39,20 @@ def runs(output: Path) -> list[Path]:
     return sorted(found, key=lambda folder: (folder.name[:15], modified(folder)))
 
 
-def latest(output: Path) -> Path | None:
-    return next(reversed(runs(output)), None)
+def latest(output: Path) -> list[Path]:
+    """The latest run, and where a rank made it those of the ranks that were started with it, the latest first."""
+    newest_first = runs(output)[::-1]
+    launch = launch_of(newest_first[0]) if newest_first else None
+    if launch is None:
+        return newest_first[:1]
+    ranks: dict[str, Path] = {}
+    for folder in newest_first:
+        if launch_of(folder) == launch:
+            rank = folder.name.split("-")[2]
+            if rank in ranks:  # an earlier launch of the same name
+                break
+            ranks[rank] = folder
+    return list(ranks.values())
 
 
 def prune(output: Path, keep: int = KEEP_RUNS, size: int = KEEP_BYTES) -> list[Path]:

@@ -127,7 +127,7 @@ class RunRecorder:
     def _made(self, folder: Path) -> Store:
         """An empty folder helps nobody."""
         try:
-            return Store(folder, self._describe.encode_run(self.run))
+            return Store(folder, self._describe.encode_run(self.run), self.run.launch)
         except Exception:
             shutil.rmtree(folder, ignore_errors=True)
             raise

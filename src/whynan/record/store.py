@@ -1,7 +1,7 @@
 """The file of one run: a small SQLite database, written as the run goes on and readable after kill -9 at any moment.
 
-Parts of the document are kept as the JSON they are rendered from. SQLite would turn NaN into NULL, so numbers that are not finite
-are stored as the words that the report uses for them.
+Parts of the document are kept as the JSON they are rendered from. SQLite would turn NaN into NULL, which stands for what was not
+measured, so numbers that are not finite are stored as the words that the report uses for them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ FILE = "run.sqlite"
 VERSION = 1
 APPLICATION = 0x77686E61  # "whna": tells a file of ours from any other SQLite file
 SCHEMA = """
-CREATE TABLE run (document TEXT NOT NULL, pid INTEGER NOT NULL, ended INTEGER NOT NULL);
+CREATE TABLE run (document TEXT NOT NULL, pid INTEGER NOT NULL, ended INTEGER NOT NULL, launch TEXT);
 CREATE TABLE step (step INTEGER, loss, grad_norm, update_ratio, lr);
 CREATE TABLE warning (step INTEGER, name TEXT, text TEXT);
 CREATE TABLE incident (number INTEGER PRIMARY KEY, document TEXT NOT NULL, seen INTEGER NOT NULL DEFAULT 0);
 """
 
-StepRow = tuple[int, float, float, float, float]
+StepRow = tuple[int, float | None, float | None, float | None, float | None]
 WarningRow = tuple[int, str, str]
 
 
@@ -51,14 +51,14 @@ class StoredRun:
 class Store:
     """Writes a run's file. Every method may raise OSError or sqlite3.Error; the recorder decides what follows."""
 
-    def __init__(self, folder: Path, run: str) -> None:
+    def __init__(self, folder: Path, run: str, launch: str | None = None) -> None:
         self.connection = sqlite3.connect(folder / FILE, isolation_level=None, check_same_thread=False, timeout=0.5)
         self.connection.execute("PRAGMA journal_mode=WAL")
         # A killed process loses nothing by this, only a machine that loses power does.
         self.connection.execute("PRAGMA synchronous=OFF")
         marks = f"PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION};"
         self.connection.executescript(f"BEGIN; {marks} {SCHEMA} COMMIT;")
-        self.connection.execute("INSERT INTO run VALUES (?, ?, 0)", (run, os.getpid()))
+        self.connection.execute("INSERT INTO run VALUES (?, ?, 0, ?)", (run, os.getpid(), launch))
 
     def add(self, steps: Iterable[StepRow] = (), warnings: Iterable[WarningRow] = ()) -> None:
         with self.transaction():
@@ -93,8 +93,8 @@ class Store:
         self.connection.execute("COMMIT")
 
 
-def stored(value: float) -> float | str:
-    if math.isfinite(value):
+def stored(value: float | None) -> float | str | None:
+    if value is None or math.isfinite(value):
         return value
     return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
 
@@ -119,7 +119,15 @@ def read_trend(folder: Path) -> Trend:
     with reading(folder) as connection:
         rows = connection.execute("SELECT step, loss, grad_norm, update_ratio, lr FROM step ORDER BY rowid").fetchall()
     columns = list(zip(*rows, strict=True)) or [()] * 5
-    return Trend(list(columns[0]), *([float(value) for value in column] for column in columns[1:]))
+    return Trend(list(columns[0]), *([None if value is None else float(value) for value in column] for column in columns[1:]))
+
+
+def launch_of(folder: Path) -> str | None:
+    """The launch whose rank made the run; None of a single process, and of a run that cannot be read."""
+    with contextlib.suppress(UnreadableRun), reading(folder) as connection:
+        row = connection.execute("SELECT launch FROM run").fetchone()
+        return row[0] if row is not None else None
+    return None
 
 
 def mark_seen(folder: Path) -> None:

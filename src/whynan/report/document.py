@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from whynan.core.incident import Diagnosis, Incident, Remedy, Run
+from whynan.core.operands import operands
 from whynan.core.records import Operation, Site, TensorStats, Trend
 from whynan.core.session import Birth, Kind, NotReproduced, Session
 from whynan.report.model import (
@@ -94,7 +95,7 @@ def born(birth: Birth) -> Origin:
         samples=integers(birth.samples),
         dataset_indices=integers(birth.dataset_indices),
         parameters=None if birth.parameters is None else texts(birth.parameters),
-        inputs=[Input(text(operand.role), *statistics(operand.stats)) for operand in operation.inputs],
+        inputs=[Input(text(operand.role), *statistics(operand.stats)) for operand in operands(operation)],
         output=output(operation),
     )
 
@@ -195,8 +196,8 @@ def measured(value: float | None) -> Number | None:
     return None if value is None else number(value)
 
 
-def numbers(values: Iterable[float]) -> list[Number]:
-    return [number(value) for value in values]
+def numbers(values: Iterable[float | None]) -> list[Number | None]:
+    return [measured(value) for value in values]
 
 
 def integers(values: Iterable[int] | None) -> list[int] | None:

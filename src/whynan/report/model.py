@@ -132,10 +132,10 @@ class ReplayPart(msgspec.Struct, frozen=True):
 
 class TrendPart(msgspec.Struct, frozen=True):
     steps: list[int]
-    loss: list[Number]
-    grad_norm: list[Number]
-    update_ratio: list[Number]
-    lr: list[Number]
+    loss: list[Number | None]
+    grad_norm: list[Number | None]
+    update_ratio: list[Number | None]
+    lr: list[Number | None]
 
 
 class IncidentPart(msgspec.Struct, frozen=True):

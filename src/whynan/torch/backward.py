@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import sys
-import threading
 from collections.abc import Sequence
-from operator import attrgetter
+from operator import attrgetter, is_not
+from threading import get_ident
 from time import perf_counter
 from typing import Any
 
@@ -23,10 +24,10 @@ from whynan.torch.live_trace import LiveTrace
 from whynan.torch.policy import Policy
 from whynan.torch.replay import tensors_in
 from whynan.torch.run_state import RunState
-from whynan.torch.scaling import SKIPS
 from whynan.torch.trial import overflows_at_scale_one
 
-version_of = attrgetter("_version")
+version_of, gradient_of = attrgetter("_version"), attrgetter("grad")
+is_given = functools.partial(is_not, None)
 SETTLED = 3  # backwards of a place after which the attempts around it that none has chosen are taken for mere loops
 
 
@@ -41,51 +42,58 @@ class BackwardWatch:
         self._policy: Policy | None = None
         self._depth, self._thread = 0, 0
         self._abstract = False
+        self.engine = self._watched()
 
     def are_among_checked(self, grads: list[torch.Tensor]) -> bool:
         """Whether each of `grads` is as the last check found it."""
         known = dict(zip(*self.checked, strict=True))
         return all(known.get(id(g)) == g._version for g in grads)
 
-    def engine(self, outputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Stands for the function through which every backward reaches the autograd engine. (Written out: in a step of a millisecond every
-        further call counts.)"""
-        state = self._state
-        plain = state.watching and state.replay is None and not state.compiles
-        if not plain or _compat.dispatch_modes() or _compat.function_modes() or self._depth and self._is_nested():
-            return self._unusual(outputs, *args, **kwargs)
-        start = perf_counter()
-        try:
-            roots = tensors_of(outputs)
-            self._before(roots)
-        except Exception as error:
-            state.fault("checking a loss", error)
-        self._enter_thread()
-        state.spent += perf_counter() - start
-        try:
-            results = self._original(outputs, *args, **kwargs)
-        finally:
-            self._depth -= 1
-        if not state.watching or state.replay is not None:  # it may have ended, or a live trace begun
-            self._check_after(roots, results, args, kwargs)
-            return results
-        start = perf_counter()
-        try:
-            self._after(roots, results, args, kwargs)
-        except Exception as error:
-            state.fault("checking gradients", error)
-        state.spent += perf_counter() - start
-        return results
+    def _watched(self) -> _compat.Engine:
+        """What stands for the function through which every backward reaches the autograd engine. (Written out: in a step of a millisecond
+        every further call counts. A plain function, since a compiler takes no method for one.)"""
+        state, original = self._state, self._original
 
-    def _enter_thread(self) -> None:
-        thread = threading.get_ident()
-        if self._thread not in (0, thread):
-            self._state.several_threads = True
-        self._depth, self._thread = self._depth + 1, thread
+        @functools.wraps(original)
+        def engine(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            plain = state.watching and state.replay is None and not state.compiles
+            if not plain or _compat.dispatch_modes() or _compat.function_modes() or self._depth and self._is_nested():
+                return self._unusual(outputs, *args, **kwargs)
+            start = perf_counter()
+            roots = outputs if len(outputs) == 1 and isinstance(outputs[0], torch.Tensor) else tensors_of(outputs)
+            try:
+                self._before(roots)
+            except Exception as error:
+                state.fault("checking a loss", error)
+            thread = get_ident()
+            if thread != self._thread:
+                self._enter_thread(thread)
+            self._depth += 1
+            state.spent += perf_counter() - start
+            try:
+                results = original(outputs, *args, **kwargs)
+            finally:
+                self._depth -= 1
+            if not state.watching or state.replay is not None:  # it may have ended, or a live trace begun
+                self._check_after(roots, results, args, kwargs)
+                return results
+            start = perf_counter()
+            try:
+                self._after(roots, results, args, kwargs)
+            except Exception as error:
+                state.fault("checking gradients", error)
+            state.spent += perf_counter() - start
+            return results
+
+        return engine
+
+    def _enter_thread(self, thread: int) -> None:
+        self._state.several_threads |= self._thread not in (0, thread)
+        self._thread = thread
 
     def _is_nested(self) -> bool:
         """Whether this is a backward inside another one (checkpoints), not one of another thread."""
-        return self._thread == threading.get_ident() or _compat.current_node() is not None
+        return self._thread == get_ident() or _compat.current_node() is not None
 
     def _unusual(self, outputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Where nothing is watched, or a compiler or the recorder would see our checks."""
@@ -100,7 +108,8 @@ class BackwardWatch:
         state.unseen("checking a loss", self._before, roots)
         frames = state.replay.trace.where.engine_frames if state.replay is not None else []
         frames.append(user_frame(sys._getframe(2)))
-        self._enter_thread()
+        self._enter_thread(get_ident())
+        self._depth += 1
         try:
             results = self._original(outputs, *args, **kwargs)
         finally:
@@ -133,15 +142,15 @@ class BackwardWatch:
             self._hits.harm("loss", bad, roots, values=[v if v is not None else r for v, r in zip(losses, bad, strict=True)])
         if state.replay is not None and state.trace_step is None:
             return
-        self._count(roots)
+        stack = state.runtime.stack if state.closure_level is None else state.stack
+        chosen = state.counter.count(stack, roots)
+        self._counted(chosen, stack)
         if single:
             unscaled = state.scaling.unscaled(roots[0]) if state.registry.scaled else None
             state.trend.loss = loss if unscaled is None else float(unscaled)
 
-    def _count(self, roots: Sequence[torch.Tensor]) -> None:
+    def _counted(self, chosen: Any, stack: Sequence[Any]) -> None:
         state = self._state
-        stack = state.runtime.stack if state.closure_level is None else state.stack
-        chosen = state.counter.count(stack, roots)
         if state.trace_step is not None:
             self._live.step_counted()
         if state.counter.done == 1:
@@ -160,7 +169,7 @@ class BackwardWatch:
             policy.handwork.before_backward()
         if chosen.tape.entries:
             chosen.forget_before()
-        if policy.chosen > SETTLED:
+        if stack[0] is not chosen and policy.chosen > SETTLED:
             for attempt in stack:
                 if attempt is chosen:
                     break
@@ -192,7 +201,7 @@ class BackwardWatch:
         if policy is None or not policy.settled or policy.fresh_leaves:
             self._learn_leaves(roots)
         leaves = state.registry.leaves() if not state.several_threads else state.registry.leaves_below(roots)
-        grads = [g for p in leaves if (g := p.grad) is not None]
+        grads = gradients_of(leaves)
         bad = [p for p in leaves if p.grad is not None and not finite(p.grad)] if grads and state.gate.suspicious(grads) else []
         if bad:
             self._report(roots, bad, [p.grad for p in bad])
@@ -245,12 +254,12 @@ class BackwardWatch:
     def _belongs_to_scale(self, roots: Sequence[torch.Tensor], bad: list[torch.Tensor]) -> bool:
         """Whether a scale of 1 gives finite gradients: then the scaler will skip the step and lower the scale, as it should."""
         state = self._state
-        if state.replay is not None or not state.scaling.is_scaled(roots):
+        if state.replaying or not state.scaling.is_scaled(roots):
             return False
         if state.scaling.tried:
             return True
         state.scaling.tried = True
-        if state.scaling.skipped >= SKIPS:
+        if state.scaling.exhausted(roots):
             return False
         if not state.scaling.trial_due:
             return True
@@ -265,7 +274,9 @@ def is_abstract(tensor: torch.Tensor) -> bool:
     return tensor.is_meta or _compat.is_batched(tensor)
 
 
+def gradients_of(leaves: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return list(filter(is_given, map(gradient_of, leaves)))
+
+
 def tensors_of(outputs: Sequence[Any]) -> Sequence[torch.Tensor]:
-    if len(outputs) == 1 and isinstance(outputs[0], torch.Tensor):
-        return outputs
     return [o for o in outputs if isinstance(o, torch.Tensor)]

@@ -85,7 +85,7 @@ class Conclusion:
     def conclude(self, found: Found, replay: Replay | None, result: Reproduced | NotReproduced, seed: Any) -> None:
         """Record the incident and end the run."""
         state = self._state
-        trace = replay.trace if replay is not None else None
+        trace, live = (replay.trace, replay.live) if replay is not None else (None, False)
         extra: dict[str, Any] = {"trend": state.trend.trend, "dataset_indices": state.loaders.current}
         if trace is not None and trace.fault is not None:
             state.limits.append(f"a fault of its own while recording the replay: {type(trace.fault).__name__}: {trace.fault}")
@@ -94,10 +94,10 @@ class Conclusion:
             state.runtime.diversion.start()
         incident = conclude(found, trace, state.registry, result, seed, extra)
         state.limits += incident.session.faults
-        if state.trace_step is None and found.step > 0 and was_spoiled_before(incident, state.registry):
+        if not live and found.step > 0 and was_spoiled_before(incident, state.registry):
             incident = unplaced(incident, state.trace_command(found.step - 1))
-        if state.left_open is not None and incident.birth is not None:
-            incident.session.step = state.left_open.step_of(incident.birth.operation, found.step)
+        if replay is not None and live and incident.birth is not None:
+            incident.session.step = replay.step_of(incident.birth.operation, found.step)
         batch = found.attempt.batch if found.attempt is not None else ()
         self._record(incident, writer(incident, trace, batch))
 
@@ -109,11 +109,11 @@ class Conclusion:
         raise state.finish
 
     def finish_live(self, found: Found, values: list[Any]) -> None:
-        """A step of this run was traced as it ran: no replay is needed."""
-        replay = self._state.left_open = self._state.replay
-        assert replay is not None
-        replay.trace.paused = True
-        self.conclude(found, replay, Reproduced(replay.seconds), seeds(found, replay.trace, values))
+        """Where the step was traced as it ran no replay is needed. A trace that began in the middle of it knows less than one."""
+        replay, first = self._state.replay, self._state.trace_step
+        self._state.leave_open()
+        if replay is not None and first is not None and found.step >= first:
+            self.conclude(found, replay, Reproduced(replay.seconds), seeds(found, replay.trace, values))
 
 
 def _leads_back(seed: Any, replay: Replay) -> bool:

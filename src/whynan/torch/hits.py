@@ -87,8 +87,7 @@ class Hits:
 
     def _hit(self, found: Found) -> None:
         state = self._state
-        if state.replay is not None:
-            self._conclusion.finish_live(found, found.values)
+        self._conclusion.finish_live(found, found.values)
         if found.attempt is None or found.attempt not in state.stack:
             self._conclusion.conclude(found, None, NotReproduced(self._why_unplaced(), state.trace_command(found.step)), ())
         state.found = found
@@ -96,6 +95,7 @@ class Hits:
         raise Hit(found.what)
 
     def _at_end(self, found: Found) -> bool:
+        self._state.leave_open()  # a live trace; the second run has one of its own
         self._state.found = found
         self._state.runtime.diversion.start()
         return True

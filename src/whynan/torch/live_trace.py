@@ -23,7 +23,7 @@ class LiveTrace:
             self._open()
 
     def _open(self) -> None:
-        replay = self._state.replay = Replay(self._state.registry)
+        replay = self._state.replay = Replay(self._state.registry, live=True)
         replay.marks.append((0, self._state.counter.done))
         if self._state.closure_level is not None:  # inside an optimizer's step
             replay.trace.where.optimizer_depth = 1

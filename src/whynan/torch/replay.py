@@ -22,10 +22,10 @@ from whynan.torch.trace import Trace
 
 
 class Replay:
-    """One traced run. `trace` holds its record; `again` the values that went bad again."""
+    """One traced run. `trace` holds its record; `again` the values that went bad again. `live`: of a step as it runs."""
 
-    def __init__(self, registry: Registry) -> None:
-        self.registry = registry
+    def __init__(self, registry: Registry, *, live: bool = False) -> None:
+        self.registry, self.live = registry, live
         self.trace = Trace()
         self.again: list[torch.Tensor] = []
         self.started = perf_counter()

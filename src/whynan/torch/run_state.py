@@ -66,7 +66,7 @@ class RunState:
 
     @property
     def replaying(self) -> bool:
-        return self.replay is not None and self.trace_step is None
+        return self.replay is not None and not self.replay.live
 
     def give_up(self, doing: str, error: BaseException) -> None:
         """A fault of ours: one line, and watching ends."""
@@ -77,8 +77,12 @@ class RunState:
 
     def watch_no_more(self) -> None:
         self.watching = False
+        self.leave_open()
+
+    def leave_open(self) -> None:
+        """Record no more. What was opened deep in the user's frames is closed with the run."""
         if self.replay is not None:
-            self.replay.trace.paused, self.left_open, self.replay = True, self.replay, None
+            self.replay.trace.done, self.left_open, self.replay = True, self.replay, None
 
     def fault(self, doing: str, error: Exception) -> None:
         """What one of our hooks met: the user's own goes on its way, a fault of ours ends the watch."""

@@ -1,13 +1,13 @@
 """Loss scaling: what belongs to the scale is no incident.
 
 A gradient that overflows because the scale is too high is healthy: the step is skipped and the scale falls. Whether it is the scale's
-fault is tried with a scale of 1; a loss that is not finite before it is scaled never is.
+fault is tried with a scale of 1; a loss that is not finite before it is scaled never is. Where it can't be tried, many skips in a row
+count, but only once the scale has fallen to 1: a high scale takes that many to fall.
 """
 
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +15,7 @@ import torch
 
 from whynan.torch.gate import finite
 from whynan.torch.guard import UNGUARDED, Guard
+from whynan.torch.scaled import ScaledLosses
 
 SKIPS = 20  # steps in a row without an update, skipped by a scaler or left out by the script, that count as an incident
 
@@ -25,7 +26,7 @@ class Scaling:
     def __init__(self, met: Callable[[Any], None], guard: Guard = UNGUARDED) -> None:
         self._met, self._guard = met, guard
         self.force_one = False
-        self._scaled: dict[int, tuple[weakref.ref[torch.Tensor], torch.Tensor]] = {}
+        self._losses = ScaledLosses()
         self._undo: list[Callable[[], None]] = []
         self.skipped = 0
         self.tried = False
@@ -60,9 +61,8 @@ class Scaling:
 
     def _note(self, scaler: Any, outputs: Any, scaled: Any) -> None:
         self._met(scaler)
-        if isinstance(outputs, torch.Tensor) and isinstance(scaled, torch.Tensor) and scaler.is_enabled():
-            self._scaled.clear()
-            self._scaled[id(scaled)] = (weakref.ref(scaled), outputs.detach())
+        if scaler.is_enabled():
+            self._losses.note(outputs, scaled, scaler._scale)
 
     def _watch_step(self, original: Any) -> Any:
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -78,6 +78,7 @@ class Scaling:
     def _watch_update(self, original: Any) -> Any:
         def update(scaler: Any, *args: Any, **kwargs: Any) -> Any:
             self.tried = False
+            self._losses.clear()
             return original(scaler, *args, **kwargs)
 
         return update
@@ -89,18 +90,22 @@ class Scaling:
 
     def unscaled(self, root: torch.Tensor) -> torch.Tensor | None:
         """The loss of which `root` is the scaled one."""
-        known = self._scaled.get(id(root))
-        return known[1] if known is not None and known[0]() is root else None
+        known = self._losses.of(root)
+        return known.loss if known is not None else None
 
     @property
     def trial_due(self) -> bool:
-        """A trial costs about a step: in a row of skipped steps the first, second, fourth, eighth ... overflow is tried."""
+        """A trial costs about a step: one is made after 0, 1, 2, 4, 8 ... skipped steps in a row."""
         return self.skipped & (self.skipped - 1) == 0
 
     def is_scaled(self, roots: Sequence[torch.Tensor]) -> bool:
-        """Whether these are scaled losses that were finite before."""
-        losses = [self.unscaled(root) for root in roots]
-        return bool(losses) and all(loss is not None and finite(loss) for loss in losses)
+        """Whether these are, or were made of, scaled losses that were finite before."""
+        below = self._losses.below(roots)
+        return bool(below) and all(finite(one.loss) for one in below)
+
+    def exhausted(self, roots: Sequence[torch.Tensor]) -> bool:
+        """Whether lowering the scale has not helped: many steps in a row were skipped, and these were scaled by 1 or less."""
+        return self.skipped >= SKIPS and all(one.scale.item() <= 1.0 for one in self._losses.below(roots))
 
 
 def scales(scalers: Any) -> list[tuple[Any, torch.Tensor]]:

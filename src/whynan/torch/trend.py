@@ -1,4 +1,6 @@
-"""The course of the run: loss, gradient norm, update ratio and rate; every step at first, then within a budget of time."""
+"""The course of the run: loss, gradient norm, update ratio and rate; every step at first, then within a budget of time.
+
+What was not measured is None: a NaN was."""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ SMALL_BYTES = 1 << 20
 COPIED_SHARE = 0.04  # of the parameters' memory
 
 
-Row = tuple[int, float, float, float, float]  # step, loss, gradient norm, update ratio, learning rate
+Row = tuple[int, float | None, float | None, float | None, float | None]  # step, loss, gradient norm, update ratio, learning rate
 
 
 class TrendWatch:
@@ -31,12 +33,13 @@ class TrendWatch:
         self._watched: list[torch.Tensor] = []
         self._before: list[torch.Tensor] = []
         self.measured = False
-        self.loss = math.nan
-        self.grad_norm = math.nan
-        self.update_ratio = math.nan
+        self.loss: float | None = None
+        self.grad_norm: float | None = None
+        self.update_ratio: float | None = None
 
-    def due(self, step: int) -> bool:
-        return step < DENSE_STEPS or self._spent < SHARE * (perf_counter() - self._start)
+    def due(self, steps: int) -> bool:
+        """`steps` have begun, the one that is being made included."""
+        return steps <= DENSE_STEPS or self._spent < SHARE * (perf_counter() - self._start)
 
     def measure(self, optimizer: torch.optim.Optimizer) -> None:
         """Norms of the gradients, right before the step."""
@@ -56,7 +59,7 @@ class TrendWatch:
         start = perf_counter()
         change = _norm(torch._foreach_sub([p.detach() for p in self._watched], self._before))
         size = _norm(self._before)
-        self.update_ratio = change / size if size > 0 else math.nan
+        self.update_ratio = change / size if change is not None and size else None
         self._watched, self._before = [], []
         self._spent += perf_counter() - start
 
@@ -67,12 +70,12 @@ class TrendWatch:
 
     def close_step(self, step: int, optimizer: torch.optim.Optimizer) -> Row:
         """Append one row and forget the oldest beyond `KEPT` (of the old ones every second is kept)."""
-        rate = optimizer.param_groups[0].get("lr", math.nan)
-        row = (step, self.loss, self.grad_norm, self.update_ratio, rate if type(rate) is float else float(rate))
+        rate = optimizer.param_groups[0].get("lr")
+        row = (step, self.loss, self.grad_norm, self.update_ratio, rate if type(rate) is float or rate is None else float(rate))
         self._rows.append(row)
         if len(self._rows) > KEPT:
             del self._rows[: KEPT // 2 : 2]
-        self.grad_norm = self.update_ratio = math.nan
+        self.grad_norm = self.update_ratio = None
         return row
 
 
@@ -93,9 +96,9 @@ def _dense(grad: torch.Tensor | None) -> bool:
     return grad is not None and grad.layout is torch.strided
 
 
-def _norm(tensors: Sequence[Any]) -> float:
+def _norm(tensors: Sequence[Any]) -> float | None:
     if not tensors:
-        return math.nan
+        return None
     try:
         norms = torch._foreach_norm([t.detach() for t in tensors])
         return float(torch.stack([n.float() for n in norms]).norm())

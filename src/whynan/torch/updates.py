@@ -9,13 +9,13 @@ import torch
 
 from whynan.core.session import NotReproduced, Reproduced
 from whynan.torch import _compat
-from whynan.torch.backward import BackwardWatch, version_of
+from whynan.torch.backward import BackwardWatch, gradients_of, version_of
 from whynan.torch.conclusion import Conclusion
 from whynan.torch.copies import OptimizerCopy
 from whynan.torch.gate import all_finite, finite
 from whynan.torch.hits import Hits
 from whynan.torch.incidents import Found, user_site
-from whynan.torch.policy import ORDINARY, Policy, copies_before
+from whynan.torch.policy import ORDINARY, Policy
 from whynan.torch.replay import Replay
 from whynan.torch.rerun import run_step_again
 from whynan.torch.run_state import RunState
@@ -27,12 +27,13 @@ class UpdateWatch:
     def __init__(self, state: RunState, hits: Hits, conclusion: Conclusion, backward: BackwardWatch) -> None:
         self._state, self._hits, self._conclusion, self._backward = state, hits, conclusion, backward
         self._copy: OptimizerCopy | None = None
-        self._unspoilt = False  # told before the step: a scheduler may have changed the rate by the time it is over
+        self._over: Any = None  # the optimizer whose step needs no look afterwards, as was told before it
+        self._seen = False  # by modes of the program's
 
     def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         state = self._state
-        sheltered = state.replay is not None or state.compiles or state.finish is not None
-        if sheltered or _compat.dispatch_modes() or _compat.function_modes():
+        self._seen = bool(_compat.dispatch_modes() or _compat.function_modes())
+        if self._seen or state.replay is not None or state.compiles or state.finish is not None:
             self._sheltered_before(optimizer, args, kwargs)
         elif state.watching:
             start = perf_counter()
@@ -44,7 +45,9 @@ class UpdateWatch:
 
     def after_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         state = self._state
-        if state.replay is not None or state.compiles or _compat.dispatch_modes() or _compat.function_modes():
+        if self._over is optimizer and state.replay is None:
+            return
+        if state.replay is not None or state.compiles or self._seen:
             self._sheltered_after(optimizer)
         elif state.watching:
             start = perf_counter()
@@ -88,16 +91,21 @@ class UpdateWatch:
         if state.trend.due(state.counter.done) and not state.several_threads:
             state.trend.measure(optimizer)
         tame = character.is_tame(optimizer)
-        self._unspoilt = tame and -ORDINARY < state.trend.loss < ORDINARY
+        loss = state.trend.loss
+        unspoilt = tame and loss is not None and -ORDINARY < loss < ORDINARY
         chosen = state.counter.last
         policy = chosen.noted.policy if chosen is not None else None
-        self._copy = OptimizerCopy(optimizer) if copies_before(optimizer, character, tame, closure, policy) else None
+        needed_again = closure or policy is None or policy.overwrites or not policy.settled
+        self._copy = OptimizerCopy(optimizer) if needed_again or not tame and character.risky_now(optimizer) else None
         if self._copy is not None:
             self._keep(self._copy, closure, policy)
+        self._over = optimizer if unspoilt and not closure and self._copy is None and not state.trend.measured else None
+        if self._over is not None:
+            self._close(optimizer)
 
     def _check_gradients(self, optimizer: Any, parameters: list[torch.Tensor]) -> None:
         """Those that changed since the last backward were clipped, scaled or written by the script itself."""
-        grads = [g for p in parameters if (g := p.grad) is not None]
+        grads = gradients_of(parameters)
         ids, versions = self._backward.checked
         same = list(map(id, grads)) == ids and list(map(version_of, grads)) == versions
         if (same or self._backward.are_among_checked(grads)) and not self._state.runtime.sites.touches_gradients:
@@ -136,9 +144,14 @@ class UpdateWatch:
     def _after(self, optimizer: Any) -> None:
         state = self._state
         state.closure_level = None
-        if not self._unspoilt:
+        if self._over is not optimizer:
             self._check_written(optimizer)
+            self._close(optimizer)
         self._copy = None
+
+    def _close(self, optimizer: Any) -> None:
+        """The step of the optimizer is one more update of the run."""
+        state = self._state
         chosen = state.counter.last
         if chosen is not None and chosen.noted is not None:
             chosen.noted.stepped = chosen.noted.policy.handwork.stepped = True
@@ -156,7 +169,7 @@ class UpdateWatch:
         bad = [p for p in parameters if not finite(p) and registry.started_finite(p)] if self._spoiled(parameters) else []
         if bad and self._state.replaying:
             self._hits.again("parameter", bad)
-        if bad:
+        elif bad:
             self._written(optimizer, bad)
 
     def _spoiled(self, parameters: list[torch.Tensor]) -> bool:
@@ -169,8 +182,7 @@ class UpdateWatch:
         """The update itself made the bad values: undo it and run it again under the recorder, right here."""
         state = self._state
         found = Found("parameter", bad, max(state.counter.done - 1, 0), None, user_site())
-        if state.replay is not None:
-            self._conclusion.finish_live(found, bad)
+        self._conclusion.finish_live(found, bad)
         self._conclusion.expect(found)
         replay, seed = run_step_again(state.registry, optimizer, self._copy, found)
         self._conclusion.conclude(found, replay, self._result(replay, seed, found.step), seed)
