@@ -64,7 +64,10 @@ def born(operation: Operation, *before: Operation, after: tuple[Operation, ...] 
     return birth, replace(session, **rest)
 
 
-def course(loss: list[float], grad: list[float] | None = None, ratio: list[float] | None = None, lr: list[float] | None = None) -> Trend:
+Course = list[float | None]
+
+
+def course(loss: Course, grad: Course | None = None, ratio: Course | None = None, lr: Course | None = None) -> Trend:
     count = len(loss)
     return Trend(list(range(count)), loss, grad or [1.0] * count, ratio or [1e-3] * count, lr or [0.1] * count)
 

@@ -15,7 +15,7 @@ from whynan.core.session import Birth, Session
 
 OPS = (
     "log log2 log1p xlogy exp exp2 expm1 sinh div reciprocal rsqrt sqrt pow addcdiv addmm mm mul add sub rsub clamp clamp_min where "
-    "masked_fill index softmax log_softmax logsumexp std var mean sum nll_loss mse_loss ctc_loss acos atanh lgamma atan2 linalg_svd "
+    "masked_fill index softmax log_softmax logsumexp std var mean sum nll_loss mse_loss ctc_loss floor_divide remainder fmod float_power special_xlog1py acos atanh lgamma atan2 linalg_svd "
     "linalg_slogdet linalg_det batch_norm _to_copy full empty neg softplus amax nan_to_num adam hypot binary_cross_entropy unknown_kernel"
 ).split()
 NODES = (
@@ -107,7 +107,7 @@ def operations(draw: st.DrawFn) -> Operation:
     )
 
 
-courses = st.lists(numbers, max_size=30)
+courses = st.lists(st.none() | numbers, max_size=30)
 groups = st.dictionaries(st.sampled_from(["lr", "eps", "betas", "name"]), numbers | st.just((0.9, 0.999)) | st.just("a"), max_size=4)
 optimizers = st.builds(
     OptimizerState,

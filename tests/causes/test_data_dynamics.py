@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.causes.builders import adam, bad, born, course, op, ranked, site, stats, value, verdict
+from whynan.core.records import Trend
 
 INF, NAN = math.inf, math.nan
 EXPLODED = course([1.0, 1.2, 0.9, 3.0, 50.0, 4e3, 7e8], grad=[1, 1, 2, 9, 1e3, 1e6, 1e14], ratio=[0.1, 0.2, 0.3, 0.8, 3, 90, 1e4])
@@ -47,6 +48,31 @@ def test_label_without_an_image() -> None:
     label = value("input", 0.0, stats=stats((6, 2), low=0.0, high=50.0, zero=1), from_batch=True)
     case = born(op(0, "log", label, out=bad((6, 2), neginf=1)), samples=(4,))
     assert ranked(case)[:2] == ["log-of-zero", "bad-label"]
+
+
+def label(*following):
+    """A logarithm of the batch alone, and what reads it."""
+    operand = value("input", 0.0, stats=stats((6, 2), low=0.0, high=50.0, zero=1), from_batch=True)
+    layer = op(1, "addmm", value("mat1", low=0, high=1, from_batch=True), value("mat2", source="parameter"), out=stats((6, 2)))
+    return born(op(0, "log", operand, out=bad((6, 2), neginf=1)), after=(layer, *following), samples=(4,))
+
+
+def test_a_target_of_the_loss_is_a_label_and_what_enters_the_model_is_a_feature() -> None:
+    target = op(2, "mse_loss", value("input", of=1), value("target", of=0, stats=bad((6, 2), neginf=1)), out=bad((), posinf=1))
+    assert ranked(label(target))[:2] == ["bad-label", "log-of-zero"]
+    product = op(2, "mul", value("input", of=1), value("other", of=0, stats=bad((6, 2), neginf=1)), out=bad((6, 2)))
+    assert ranked(label(product))[:2] == ["log-of-zero", "bad-label"]
+    entered = op(2, "addmm", value("mat1", of=0, stats=bad((6, 2), neginf=1)), value("mat2", source="parameter"), out=bad((6, 2)))
+    assert ranked(label(entered)) == ["log-of-zero"]
+
+
+def test_no_rate_makes_what_was_made_of_data_alone() -> None:
+    rising = course([1.0] * 20 + [9.0, 700.0, 4e6], ratio=[0.2] * 20 + [0.9, 3, 90], lr=[0.01 * (i + 1) for i in range(23)])
+    divided = value("dividend", 0.0, low=0, high=1, zero=1, from_batch=True)
+    by = value("divisor", 0.0, low=0, high=1, zero=1, from_batch=True)
+    assert ranked(born(op(0, "div", divided, by, out=bad()), trend=rising)) == ["div-zero-by-zero"]
+    learned = replace(by, source="parameter")
+    assert ranked(born(op(0, "div", divided, learned, out=bad()), trend=rising))[:2] == ["bad-lr-schedule", "lr-too-high"]
 
 
 def test_prediction_is_no_label() -> None:
@@ -119,6 +145,16 @@ def test_rate_that_is_too_high() -> None:
     assert "learning rate: 0.3" in found.evidence
 
 
+def test_steps_that_were_not_measured_do_not_count() -> None:
+    def sparsely(values: list[float | None]) -> list[float | None]:
+        return [part for one in values for part in (one, None, None)]
+
+    trend = Trend(list(range(21)), *map(sparsely, (EXPLODED.loss, EXPLODED.grad_norm, EXPLODED.update_ratio, EXPLODED.lr)))
+    every, sparse = (verdict("lr-too-high", regression(3.0, trend=one, optimizers=(adam(lr=0.3),))) for one in (EXPLODED, trend))
+    assert every is not None
+    assert sparse == every
+
+
 @pytest.mark.parametrize(
     "trend",
     [
@@ -128,8 +164,9 @@ def test_rate_that_is_too_high() -> None:
         course([]),
         course([NAN, INF, NAN]),
         course([0.0, 0.0, 0.0]),
+        course([None, None, 1.0, None]),
     ],
-    ids=["falls", "spike that was over", "objective that falls for ever", "empty", "unknown", "zero"],
+    ids=["falls", "spike that was over", "objective that falls for ever", "empty", "not finite", "zero", "hardly measured"],
 )
 def test_course_that_is_no_explosion(trend) -> None:
     assert verdict("lr-too-high", regression(3.0, trend=trend)) is None
@@ -182,5 +219,7 @@ def test_update_larger_than_adam_can_make() -> None:
     exponential = op(1, "exp", value("input", 90.0, of=0, low=-95, high=90), out=bad(posinf=1))
     case = born(exponential, look_up, trend=course([6e-5], ratio=[93.0]), optimizers=(adam(lr=0.05),), step=1)
     assert ranked(case)[:2] == ["checkpoint-precision", "exp-overflow"]
+    later = course([None, 6e-5, 1e-5], ratio=[None, 93.0, None])
+    assert ranked(born(exponential, look_up, trend=later, optimizers=(adam(lr=0.05),), step=1))[0] == "checkpoint-precision"
     slow = born(exponential, look_up, trend=course([6e-5], ratio=[93.0]), optimizers=(adam(lr=10.0),), step=1)
     assert verdict("checkpoint-precision", slow) is None

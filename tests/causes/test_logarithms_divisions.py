@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tests.causes.builders import adam, bad, born, op, ranked, stats, value, verdict
+from tests.causes.builders import adam, bad, born, op, ranked, site, stats, value, verdict
 
 INF = math.inf
 NEGATIVE_INF = bad(neginf=1)
@@ -23,7 +23,8 @@ def test_log_at_its_pole_is_log_of_zero(name: str, pole: float) -> None:
 
 
 def test_log_of_zero_tells_number_rows_and_maker() -> None:
-    softmax = op(0, "softmax", value("logits", low=-300, high=2), out=stats(low=0, high=1, zero=3))
+    made = site(7, "torch.softmax(z, 1)", "torch.softmax")
+    softmax = op(0, "softmax", value("logits", low=-300, high=2), out=stats(low=0, high=1, zero=3), site=made)
     log = op(1, "log", value("input", 0.0, 0.0, of=0, low=0.0, high=0.98, zero=2), out=NEGATIVE_INF)
     found = verdict("log-of-zero", born(log, softmax, samples=(17, 40, 41)))
     assert found is not None

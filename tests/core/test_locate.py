@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.core.steps import Step, assert_leads
+from whynan.core.records import Operand, TensorStats
 
 
 def test_a_division_by_zero_that_becomes_the_loss() -> None:
@@ -312,3 +315,65 @@ def test_indices_are_told_only_where_every_row_has_one() -> None:
     assert step.found(bad, dataset_indices=(7, 5, 3, 1)).dataset_indices == (7, 1)
     assert step.found(bad, dataset_indices=(7, 5)).dataset_indices is None
     assert step.found(bad).dataset_indices is None
+
+
+# ---- what is done to data on their way into the model ----
+
+
+def layer(step: Step, x: Operand, **rest: Any) -> Operand:
+    return step.op("addmm", x, step.outside("parameter", shape=(3, 3)), **rest)
+
+
+def test_data_prepared_for_the_model_are_input() -> None:
+    step = Step()
+    feature = step.op("log", step.outside(), nan=1, rows=(2,))
+    loss = step.op("mean", layer(step, step.op("mul", feature, nan=1), nan=1, module="net.0"), nan=1, shape=())
+    assert (step.found(loss).op, step.found(loss).phase, step.found(loss).direction) == ("log", "input", "forward")
+    assert step.found(loss, what="gradient").phase == "input"
+
+
+def test_a_label_that_meets_the_prediction_only_in_the_loss_is_not() -> None:
+    step = Step()
+    output = layer(step, step.outside(), module="net.0")
+    label = step.op("log", step.outside(), nan=1)
+    loss = step.op("mse_loss", output, label, nan=1, shape=(), module="criterion")
+    assert step.found(loss).phase == "loss"
+
+
+def test_what_a_module_of_the_model_adds_is_input_and_what_a_loss_reads_is_not() -> None:
+    for module, phase in (("net.attention", "input"), ("", "input"), ("net", "input"), ("network", "loss"), (None, "loss")):
+        step = Step()
+        scores = layer(step, step.outside(), module="net.attention.query")
+        bias = step.op("log", step.outside(), neginf=1)
+        loss = step.op("add", scores, bias, nan=1, module=module)
+        assert step.found(loss).phase == phase
+
+
+def test_a_weight_that_was_cast_is_still_a_weight() -> None:
+    step = Step()
+    weight = step.op("_to_copy", step.outside("parameter", shape=(3, 3)), shape=(3, 3))
+    loss = step.op("mm", step.op("div", step.outside(), nan=1), weight, nan=1)
+    assert step.found(loss).phase == "input"
+
+
+def test_a_parameter_below_makes_it_no_preparation() -> None:
+    step = Step()
+    born = step.op("log", layer(step, step.outside()), nan=1)
+    assert step.found(layer(step, born, nan=1)).phase == "loss"
+
+
+def test_a_nameless_tensor_that_asks_for_a_gradient_is_a_parameter() -> None:
+    step = Step()
+    leaf = Operand("input", TensorStats((4, 3), "float32", 0.0, 1.0), source="input")
+    loss = step.op("mul", step.op("log", leaf, nan=1), layer(step, step.outside()), nan=1)
+    assert step.found(loss).phase == "loss"
+
+
+def test_before_the_model_has_run_an_exception_ends_a_preparation() -> None:
+    step = Step()
+    raised = step.raises("linalg_svd", step.op("div", step.outside(), nan=1))
+    assert step.found(raised, what="exception").phase == "input"
+    step = Step()
+    layer(step, step.outside())
+    raised = step.raises("linalg_svd", step.op("div", step.outside(), nan=1))
+    assert step.found(raised, what="exception").phase == "loss"

@@ -57,11 +57,18 @@ def test_what_is_one_sentence_with_the_causes_name_in_brackets() -> None:
         ({"what": "parameter", "names": ("a.weight",)}, "The parameter a.weight became NaN at step 12."),
         ({"what": "gradient", "names": ("a", "b")}, "2 gradients became NaN at step 12."),
         ({"what": "exception", "exception": "LinAlgError: svd"}, "At step 12 a non-finite value raised LinAlgError: svd."),
+        ({"what": "exception", "exception": "LinAlgError: svd.\n"}, "At step 12 a non-finite value raised LinAlgError: svd."),
         ({"kind": "loss-scale-collapse"}, "The loss is non-finite at every loss scale at step 12."),
     ],
 )
 def test_what_says_what_went_bad(changes: dict[str, Any], expected: str) -> None:
     assert one_line(part(on_terminal(built(incident(birth=None, diagnoses=(), **changes))), "what")) == expected
+
+
+def test_an_exceptions_own_full_stop_does_not_end_the_sentence() -> None:
+    found = incident(what="exception", exception="LinAlgError: it contained non-finite values.")
+    what = one_line(part(on_terminal(built(found)), "what"))
+    assert what.endswith("contained non-finite values: the logarithm of exactly 0 is taken [log-of-zero].")
 
 
 def test_where_underlines_the_culprit_expression() -> None:
@@ -70,6 +77,32 @@ def test_where_underlines_the_culprit_expression() -> None:
     assert lines[1] == "  d = torch.log(p)"
     assert lines[2] == "      ^^^^^^^^^^^^"
     assert lines[3] == "module head.loss, loss computation, step 12, rows 17, 40, 41"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"op": "log", "call": "torch.log"}, "operation: log"),
+        ({"op": "div", "call": "operator.truediv"}, "operation: div (/)"),
+        ({"op": "rsub", "call": "operator.sub"}, "operation: rsub (-)"),
+        ({"op": "addmm", "call": "self.head"}, "operation: addmm (self.head)"),
+        ({"op": "div", "call": "torch.sqrt", "node": "SqrtBackward0"}, "operation: div (SqrtBackward0, torch.sqrt)"),
+        ({"op": "copy", "call": None}, "operation: copy"),
+    ],
+)
+def test_where_names_the_operation_and_what_was_written_for_it(changes: dict[str, Any], expected: str) -> None:
+    one = operation(site(call=changes.pop("call")), **changes)
+    assert part(on_terminal(built(incident(one))), "where").splitlines()[-1] == expected
+    assert expected.partition(" (")[0] in as_markdown(built(incident(one))).replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("op", "phase", "expected"),
+    [("log", "input", "input preparation"), ("input", "input", "input"), ("log", "loss", "loss computation"), ("log", "forward", "forward")],
+)
+def test_where_names_the_phase(op: str, phase: Any, expected: str) -> None:
+    found = on_terminal(built(incident(birth=birth(operation(), op=op, phase=phase))))
+    assert f"module head.loss, {expected}, step 12" in part(found, "where")
 
 
 def test_where_names_the_dataset_indices_and_the_parameters() -> None:
@@ -94,6 +127,14 @@ def test_evidence_gives_the_numbers_and_the_limit_they_cross() -> None:
     assert evidence[1] == "output: float32 64, -4 to 0, 3 of 64 -inf; float32 ends at 3.40e38"
     evidence = part(on_terminal(built(incident(diagnoses=()))), "evidence").splitlines()
     assert evidence[0] == "input: float32 64, 0 to 0.98, 3 of 64 zero"
+
+
+def test_evidence_names_numbers_of_python_among_the_operands_and_single_values() -> None:
+    one = operation(op="div", scalars={"other": 0.0}, outputs=(TensorStats((), "float32", nan=1),))
+    evidence = part(on_terminal(built(incident(one, diagnoses=()))), "evidence").splitlines()
+    assert evidence == ["input: float32 64, 0 to 0.98, 3 of 64 zero", "divisor: the number 0", "output: float32 scalar, NaN"]
+    finite = operation(outputs=(TensorStats((1,), "float32", 2.5, 2.5, 2.5),))
+    assert "output: float32 1, 2.5" in on_terminal(built(incident(finite, diagnoses=())))
 
 
 def test_why_explains_the_mechanism_and_is_left_out_where_none_is_known() -> None:

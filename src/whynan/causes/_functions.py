@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 from whynan.causes._flow import operation
+from whynan.causes._operands import argument, divisors, exponent, first, is_negative, is_zero, meets
+from whynan.core.operands import POWERS
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
 
@@ -37,4 +39,22 @@ def node_is(birth: Birth, *names: str) -> bool:
 
 
 def log_argument(log: Operation) -> Operand | None:
-    return log.operand("other") if log.op in ("xlogy", "special_xlog1py") else log.operand("input") or next(iter(log.inputs), None)
+    return first(log, "other") if log.op in ("xlogy", "special_xlog1py") else first(log, "input") or first(log)
+
+
+def below_bar(function: Operation | None) -> tuple[Operand, ...]:
+    """What stands below a fraction bar: divisors, the argument of an inverse root, the base of a negative power."""
+    if function is None:
+        return ()
+    power = function.op in POWERS and raises_to_negative(function)
+    operand = argument(function) if function.op == "rsqrt" or power else None
+    return (operand,) if operand is not None else divisors(function)
+
+
+def raises_to_negative(power: Operation) -> bool:
+    single = exponent(power)
+    return single < 0 if single is not None else meets(power.operand("exponent"), is_negative)
+
+
+def divides_by_zero(function: Operation | None) -> bool:
+    return any(meets(operand, is_zero) for operand in below_bar(function))

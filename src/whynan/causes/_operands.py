@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from whynan.core.operands import operands
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth
 
 Test = Callable[[float], bool]
+BY_THE_OTHER = ("floor_divide", "remainder", "fmod")  # whose tensors go by other names than dividend and divisor
 
 
 def first(operation: Operation | None, *roles: str) -> Operand | None:
     """The operand of the first of these roles that there is, or simply the first operand."""
     if operation is None:
         return None
-    named = (operation.operand(role) for role in roles)
-    return next((operand for operand in named if operand is not None), operation.inputs[0] if operation.inputs and not roles else None)
+    given = operands(operation)
+    named = (next((operand for operand in given if operand.role == role), None) for role in roles)
+    return next((operand for operand in named if operand is not None), given[0] if given and not roles else None)
 
 
 def plain_role(operand: Operand) -> str:
@@ -30,8 +33,15 @@ def argument(operation: Operation | None) -> Operand | None:
 
 
 def divisors(operation: Operation | None) -> tuple[Operand, ...]:
-    """All divisors: a fused optimizer step has one for every parameter."""
-    return tuple(operand for operand in operation.inputs if plain_role(operand) == "divisor") if operation else ()
+    """All divisors, Python's numbers included: a fused optimizer step has one for every parameter."""
+    if operation is None:
+        return ()
+    role = "other" if operation.op in BY_THE_OTHER and operation.operand("other") is not None else "divisor"
+    return tuple(operand for operand in operands(operation) if plain_role(operand) == role)
+
+
+def dividend(operation: Operation | None) -> Operand | None:
+    return first(operation, "dividend", "input")
 
 
 def number(operation: Operation | None, *names: str) -> float | None:

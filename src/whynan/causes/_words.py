@@ -1,13 +1,15 @@
-"""Numbers and rows as the sentences show them."""
+"""Numbers, rows and what was written as the sentences show them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whynan.core.records import Operand, Operation, TensorStats
+from whynan.core.operands import is_number
+from whynan.core.records import Operand, Operation, Site, TensorStats
 from whynan.core.session import Birth
 
 SHOWN = 5
+WIDEST = 60  # characters of an expression that are shown
 
 
 def num(value: float | None) -> str:
@@ -26,9 +28,19 @@ def listing(items: Sequence[object]) -> str:
 
 
 def at_rows(birth: Birth) -> str:
-    """` at rows 17, 40 and 41 of the batch`, or nothing where the rows are not known."""
-    rows, of = (birth.samples, " of the batch") if birth.samples else (birth.operation.rows, "")
-    return f" at {'row' if len(rows) == 1 else 'rows'} {listing(rows)}{of}" if rows else ""
+    """` at rows 17, 40 and 41 of the batch`, ` at row 2 of the result` of what has no batch; nothing where that would be all rows."""
+    result = next(iter(birth.operation.outputs), None)
+    size = result.shape[0] if result is not None and result.shape else 1
+    if birth.samples:
+        return f" at {_rows(birth.samples, size)} of the batch"
+    rows = birth.operation.rows
+    return f" at {_rows(rows, size)} of the result" if rows and len(rows) < size else ""
+
+
+def _rows(rows: Sequence[int], size: int) -> str:
+    if len(rows) == size > 1:
+        return f"all {size} rows"
+    return f"{'row' if len(rows) == 1 else 'rows'} {listing(rows)}"
 
 
 def shape(stats: TensorStats) -> str:
@@ -36,20 +48,42 @@ def shape(stats: TensorStats) -> str:
 
 
 def extent(operand: Operand) -> str:
-    """`the argument (float32 4x6) runs from 0 to 0.98`."""
-    stats = operand.stats
+    """`the argument (float32 4x6) runs from 0 to 0.98`, `the divisor is the number 0`."""
+    stats, role = operand.stats, "other operand" if operand.role == "other" else operand.role
+    if is_number(operand):
+        return f"the {role} is the number {num(operand.constant)}"
+    named = f"the {role} ({shape(stats)})"
     if stats.min is None or stats.max is None:
-        return f"the {operand.role} ({shape(stats)}) has no finite element"
-    return f"the {operand.role} ({shape(stats)}) runs from {num(stats.min)} to {num(stats.max)}"
+        return f"{named} has no finite element"
+    if stats.min == stats.max and stats.finite:
+        return f"{named} is {num(stats.min)}" + ("" if stats.numel == 1 else " throughout")
+    return f"{named} runs from {num(stats.min)} to {num(stats.max)}"
+
+
+def zeros(stats: TensorStats, noun: str) -> str:
+    """`1 of the 6 divisors is exactly 0`."""
+    number, total = stats.zero or 0, stats.numel
+    if total == 1:
+        return f"the {noun} is exactly 0"
+    return f"{'all' if number == total else f'{number} of the'} {total} {noun}s {'is' if number == 1 else 'are'} exactly 0"
+
+
+def with_zeros(operand: Operand, noun: str) -> list[str]:
+    """Its extent and, where that does not say it, how many of its elements are 0."""
+    mixed = bool(operand.stats.zero) and operand.stats.min != operand.stats.max
+    return [extent(operand), *([zeros(operand.stats, noun)] if mixed else [])]
 
 
 OPERATORS = {
     "operator.truediv": "the division",
+    "operator.floordiv": "the floor division",
+    "operator.mod": "the remainder",
     "operator.pow": "the power",
     "operator.mul": "the product",
     "operator.add": "the sum",
     "operator.sub": "the difference",
     "operator.matmul": "the matrix product",
+    "operator.neg": "the negation",
 }
 
 
@@ -58,8 +92,38 @@ def called(birth: Birth, operation: Operation | None = None) -> str:
     shown = operation or birth.operation
     call = shown.site.call if shown.site else None
     if call is None or call.startswith("operator."):
-        return OPERATORS.get(call or "", shown.op)
-    return call if shown.op.strip("_") in call or call.rpartition(".")[2] in shown.op else f"{call} ({shown.op})"
+        return OPERATORS.get(call or "") or written(shown)
+    return call if _is_call_of(call, shown) else f"{call} ({shown.op})"
+
+
+def made_by(operation: Operation, birth: Birth) -> str:
+    """`softmax on line 24`, `1 - cosine**2 on line 9 of loss.py`: what a value comes out of, in the user's own words."""
+    site = operation.site
+    if site is None:
+        return operation.op
+    elsewhere = birth.site is not None and birth.site.file != site.file
+    return f"{written(operation)} on line {site.line}" + (f" of {site.file.replace(chr(92), '/').rpartition('/')[2]}" if elsewhere else "")
+
+
+def written(operation: Operation) -> str:
+    """The call that ran the operation or, where the kernel has a name that the user never wrote, the expression."""
+    site = operation.site
+    if site is None or (site.call and not site.call.startswith("operator.") and _is_call_of(site.call, operation)):
+        return (site.call if site else None) or operation.op
+    text = " ".join((site.source if _is_assigned(site) else site.expression or site.source).split())
+    return f"`{text if len(text) <= WIDEST else text[: WIDEST - 3] + '...'}`" if text else operation.op
+
+
+def _is_assigned(site: Site) -> bool:
+    """Whether the expression is what a value is written into: `x[0]` of `x[0] = y`."""
+    before, _, after = site.source.partition(site.expression or "=")
+    return not before and after.lstrip().startswith("=") and not after.lstrip().startswith("==")
+
+
+def _is_call_of(call: str, operation: Operation) -> bool:
+    """Whether the operation goes by the name that was called: `linalg_det` by `torch.linalg.det`, `log` by `x.log_`."""
+    last, name = call.rpartition(".")[2].strip("_"), operation.op.strip("_")
+    return last == name or last in name.split("_") or (len(last) > 3 and last in name)
 
 
 def outcome(operation: Operation) -> str:

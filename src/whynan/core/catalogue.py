@@ -14,6 +14,7 @@ from whynan.core.session import Birth, Session
 
 Level = Literal["operation", "data", "run"]
 Part = Literal["argument", "divisor", "base", "whole", "keyword"]
+Condition = Callable[[Birth, Session], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class Edit:
     """How an expression is rewritten: `template` takes the place of one `part` of it, whose own text goes where `{}` stands.
 
     `calls` restricts the edit to calls of these names (`log`, `softmax`), `inner` to those whose argument is itself such a call:
-    then `{}` stands for the arguments of the inner call. `keyword` is the argument that the part `keyword` means.
+    then `{}` stands for that inner call. `keyword` is the argument that the part `keyword` means. `half` is the template for a format of
+    16 bits, which may not hold the other's constants, `number` the one for a number of Python, which has no methods of tensors.
     """
 
     part: Part
@@ -29,15 +31,19 @@ class Edit:
     calls: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
     keyword: str = ""
+    half: str = ""
+    number: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A remedy that a cause names: `text` says it in one sentence, `edits` are tried in turn on the user's own expression."""
+    """A remedy that a cause names: `text` says it in one sentence, `edits` are tried in turn on the user's own expression. `when` tells
+    from the record whether it applies at all: a softmax is replaced only where there is one."""
 
     name: str
     text: str
     edits: tuple[Edit, ...] = ()
+    when: Condition | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from whynan.core.catalogue import Catalogue, Cause, Entry, Verdict
+from whynan.core.catalogue import Advice, Catalogue, Cause, Entry, Verdict
 from whynan.core.incident import Diagnosis
+from whynan.core.records import Operation, Site
 from whynan.core.session import Birth, Session
 
 LEAST = 0.2  # below it a verdict is a guess that would only take room
@@ -16,7 +17,7 @@ def explain(birth: Birth, session: Session, catalogue: Catalogue) -> tuple[Diagn
     asked = ((entry.cause, _verdict(entry, birth, session)) for entry in catalogue)
     found = [(cause, verdict) for cause, verdict in asked if verdict is not None and verdict.confidence >= LEAST]
     found.sort(key=_rank)
-    return tuple(_diagnosis(cause, verdict, birth) for cause, verdict in found[:MOST])
+    return tuple(_diagnosis(cause, verdict, birth, session) for cause, verdict in found[:MOST])
 
 
 def _verdict(entry: Entry, birth: Birth, session: Session) -> Verdict | None:
@@ -34,13 +35,34 @@ def _rank(found: tuple[Cause, Verdict]) -> tuple[bool, float, str]:
     return not before_mechanism, -verdict.confidence, cause.name
 
 
-def _diagnosis(cause: Cause, verdict: Verdict, birth: Birth) -> Diagnosis:
+def _diagnosis(cause: Cause, verdict: Verdict, birth: Birth, session: Session) -> Diagnosis:
+    site = verdict.site or birth.site
     return Diagnosis(
         cause=cause.name,
         confidence=round(min(verdict.confidence, 0.99), 3),
         summary=verdict.summary,
         evidence=verdict.evidence,
-        site=verdict.site or birth.site,
+        site=site,
         why=verdict.why or cause.why,
         doubt=verdict.doubt or cause.doubt,
+        operation=_operation_at(site, birth, session),
+        ruled_out=tuple(advice.name for advice in cause.remedies if not _applies(advice, birth, session)),
     )
+
+
+def _operation_at(site: Site | None, birth: Birth, session: Session) -> Operation | None:
+    """The operation that the line of the mistake ran: the birth's own or, of a derivative, that of the forward pass."""
+    if site != birth.site:
+        return next((op for op in session.operations if op.site == site), None)
+    if birth.direction != "backward":
+        return birth.operation
+    return next((op for op in session.operations if op.index == birth.operation.forward), None)
+
+
+def _applies(advice: Advice, birth: Birth, session: Session) -> bool:
+    """A condition that fails costs the advice, not the report."""
+    try:
+        return advice.when is None or advice.when(birth, session)
+    except Exception as fault:
+        session.faults.append(f"the remedy {advice.name} could not be judged: {type(fault).__name__}: {fault}")
+        return False

@@ -176,9 +176,17 @@ def _phase(operation: Operation, outside: str | None, direction: Direction, sess
         return "input"
     if direction != "forward":
         return direction
+    if outside is None and operation.module is None and _before_the_model(operation, session):
+        return "input"
     if session.what == "gradient":
         return "backward"
     return "loss" if operation.module is None and outside is None else "forward"
+
+
+def _before_the_model(operation: Operation, session: Session) -> bool:
+    """Whether it works on data alone on their way into the model. A step that an exception ended may not have come to the model."""
+    flow = session.flow
+    return flow.prepares_input(operation) or (session.what == "exception" and not flow.has_met_the_model())
 
 
 def _samples(origin: Origin, operation: Operation, chain: tuple[int, ...], session: Session) -> tuple[int, ...] | None:

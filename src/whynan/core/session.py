@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from whynan.core.flow import Flow
 from whynan.core.records import Direction, Operation, OptimizerState, Site, TensorStats, Trend
 
 Kind = Literal["nan", "inf", "divergence", "loss-scale-collapse"]
@@ -63,6 +64,14 @@ class Session:
     kind: Kind | None = None
     made: dict[str, Site] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    _flow: Flow | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def flow(self) -> Flow:
+        """The operations as a graph, made once."""
+        if self._flow is None or self._flow.operations is not self.operations:
+            self._flow = Flow(self.operations)
+        return self._flow
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,12 @@ from collections.abc import Sequence
 from whynan.report.model import Document, IncidentPart, Input, Number, Output, RemedyPart, RunPart
 
 FEW = 8
+PHASES: dict[str, str] = {"input": "input preparation", "loss": "loss computation"}
+OPERATORS = {
+    "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "mul": "*", "add": "+", "sub": "-", "matmul": "@", "neg": "-", "pos": "+",
+    "and_": "&", "or_": "|", "xor": "^", "invert": "~",
+}  # fmt: skip
+NUMBERS = ("int", "float", "bool")
 CUT_OFF = "this run did not come to its end: it was killed, or still goes on"
 LARGEST = {"float16": "65504", "bfloat16": "3.39e38", "float32": "3.40e38", "float64": "1.80e308"}
 BECAME = {
@@ -30,7 +36,7 @@ def what(incident: IncidentPart) -> str:
 def event(incident: IncidentPart) -> str:
     seen = incident.first_seen
     if seen.what == "exception":
-        error = seen.names[0] if seen.names else "an exception"
+        error = seen.names[0].rstrip(" .:;\n") if seen.names else "an exception"
         return f"At step {incident.step} a non-finite value raised {error}"
     became = BECAME[incident.kind]
     if seen.what == "loss":
@@ -47,7 +53,7 @@ def circumstances(incident: IncidentPart) -> str:
     if origin.module is not None:
         parts.append(f"module {origin.module}" if origin.module else "the root module")
     if incident.phase is not None:
-        parts.append(incident.phase if incident.phase != "loss" else "loss computation")
+        parts.append(PHASES.get(incident.phase, incident.phase) if origin.op != "input" else incident.phase)
     parts.append(f"step {incident.step}")
     if origin.samples:
         parts.append(several("row", origin.samples) + of_dataset(origin.dataset_indices))
@@ -69,7 +75,7 @@ def several(noun: str, items: Sequence[object], plural: str | None = None) -> st
 
 
 def born_by(incident: IncidentPart) -> str | None:
-    """The operation: what the user called and the kernel that ran."""
+    """The operation: the kernel that ran and what the user wrote where that has another name."""
     origin = incident.origin
     if origin.op is None:
         return None
@@ -77,8 +83,14 @@ def born_by(incident: IncidentPart) -> str | None:
         return "it came with the input of the step"
     if origin.op in ("param", "buffer"):
         return f"it was already in a {'parameter' if origin.op == 'param' else 'buffer'} before this step"
-    names = [name for name in (origin.autograd_node, origin.call) if name and name.rpartition(".")[2] != origin.op]
-    return f"operation {origin.op}" + (f" ({', '.join(names)})" if names else "")
+    names = [name for name in (origin.autograd_node, written(origin.call)) if name and name.rpartition(".")[2] != origin.op]
+    return f"operation: {origin.op}" + (f" ({', '.join(names)})" if names else "")
+
+
+def written(call: str | None) -> str | None:
+    """The sign of an operator in place of its function's name."""
+    module, _, name = (call or "").rpartition(".")
+    return OPERATORS.get(name, call) if module == "operator" else call
 
 
 def evidence(incident: IncidentPart) -> list[str]:
@@ -96,11 +108,22 @@ def evidence(incident: IncidentPart) -> list[str]:
 
 def measures(stats: Input | Output) -> str:
     total = math.prod(stats.shape)
+    if total == 1:
+        return f"{'the number' if stats.dtype in NUMBERS else f'{stats.dtype} {shape_of(stats)},'} {single(stats)}"
     counts = [(stats.nan, "NaN"), (stats.posinf, "inf"), (stats.neginf, "-inf"), (stats.zero or 0, "zero")]
     sick = [f"{count} of {total} {name}" for count, name in counts if count]
     spread = [f"{short(stats.min)} to {short(stats.max)}"] if stats.min is not None and stats.max is not None else []
-    shape = "x".join(map(str, stats.shape)) or "scalar"
-    return f"{stats.dtype} {shape}, " + ", ".join(spread + sick or ["empty"])
+    return f"{stats.dtype} {shape_of(stats)}, " + ", ".join(spread + sick or ["empty"])
+
+
+def shape_of(stats: Input | Output) -> str:
+    return "x".join(map(str, stats.shape)) or "scalar"
+
+
+def single(stats: Input | Output) -> str:
+    """The value of what has one element."""
+    sick = (name for count, name in ((stats.nan, "NaN"), (stats.posinf, "inf"), (stats.neginf, "-inf")) if count)
+    return next(sick, short(stats.min) if stats.min is not None else "a value that was not measured")
 
 
 def short(value: Number | None) -> str:

@@ -24,12 +24,19 @@ References
 
 from __future__ import annotations
 
+from whynan.causes._conditions import unless
 from whynan.causes._flow import downstream
 from whynan.causes._operands import carried, sick
 from whynan.causes._words import called, extent, shape
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
+
+
+def _sum_to_zero(birth: Birth, session: Session) -> bool:
+    """Whether the weights are finite and the batch's labels have none."""
+    return birth.operation.op in LOSSES and _bad_weight(birth.operation) is None
+
 
 CAUSE = Cause(
     name="bad-class-weight",
@@ -38,8 +45,16 @@ CAUSE = Cause(
     why="An infinite weight times a loss of 0 is NaN, and a weighted mean with weights of 0 is 0 / 0.",
     doubt="Wrong if the labels of the batch are all ignored.",
     remedies=(
-        Advice("clamp-class-counts", "Clamp the class counts at 1 before taking 1 / count, and bound the weights."),
-        Advice("floor-weight-sum", "Sum the weighted losses and divide by the sum of their weights, but at least a small number."),
+        Advice(
+            "clamp-class-counts",
+            "Clamp the class counts at 1 before taking 1 / count, and bound the weights.",
+            when=unless(_sum_to_zero),
+        ),
+        Advice(
+            "floor-weight-sum",
+            "Sum the weighted losses and divide by the sum of their weights, but at least a small number.",
+            when=_sum_to_zero,
+        ),
     ),
 )
 LOSSES = frozenset(["nll_loss", "nll_loss2d", "binary_cross_entropy", "binary_cross_entropy_with_logits", "multi_margin_loss"])

@@ -9,7 +9,8 @@ Why it gives NaN or Inf
     function.
 
 How to recognise it
-    The operation that failed depends on the batch alone; no parameter of the model has any influence on it.
+    The operation that failed depends on the batch alone, its result does not enter the model, and the loss compares it with
+    what the model puts out.
 
 How to fix it
     Filter such labels where they are made (drop boxes without an area, clip probabilities), or weight them with 0 before the
@@ -43,6 +44,8 @@ CAUSE = Cause(
 )
 TRANSFORMS = DIVISIONS | frozenset(POLES) | frozenset("sqrt pow acos asin atanh acosh logit erfinv lgamma digamma exp".split())
 
+ERRORS = frozenset("mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits".split())
+
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
     operation = birth.operation
@@ -50,15 +53,17 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         return None
     if birth.samples is None or any(not one.stats.finite for one in operation.inputs):
         return None
-    found = origins(session, operation.inputs)
+    found, flow = origins(session, operation.inputs), session.flow
     labels = [one for one in sources(session, operation.inputs) if one.from_batch and one.source == "input"]
-    if not labels or found - {"input", "constant", "operation"}:
+    if not labels or found - {"input", "constant", "operation"} or flow.prepares_input(operation):
         return None
     if len(birth.samples) * 2 > (operation.outputs[0].shape or (1,))[0]:
         return None
-    facts = (extent(labels[0]), "no parameter of the model leads to this operation")
+    error = next((op for op in flow.meetings(operation) if op.op in ERRORS), None)
+    facts = [extent(labels[0]), "no parameter of the model leads to this operation"]
+    facts += [f"{called(birth, error)} compares its result with the model's"] if error is not None else []
     summary = f"{called(birth)} transforms the labels alone, and those{at_rows(birth)} have no finite image"
-    return Verdict(0.6, summary, facts)
+    return Verdict(0.6 if error is None else 0.95, summary, tuple(facts))
 
 
 EXAMPLE = """

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from whynan.causes._course import exploded
 from whynan.causes._flow import sources
-from whynan.causes._functions import DIVISIONS, DOMAINS, POLES
+from whynan.causes._functions import DIVISIONS, DOMAINS, POLES, divides_by_zero
 from whynan.causes._words import called, extent, num, outcome
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operand
@@ -53,7 +53,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     operation = birth.operation
     if birth.op in ("input", "param", "buffer") or birth.direction == "optimizer" or not any(out.inf for out in operation.outputs):
         return None
-    if any(one.stats.zero and one.role == "divisor" for one in operation.inputs):
+    if divides_by_zero(operation):
         return None
     early = session.step <= EARLY
     if not early and not exploded(session):

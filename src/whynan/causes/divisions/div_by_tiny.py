@@ -24,13 +24,30 @@ References
 
 from __future__ import annotations
 
+from whynan.causes._conditions import all_of, is_never_negative, unless
 from whynan.causes._floats import limits
 from whynan.causes._functions import subject
 from whynan.causes._operands import argument, divisors, first, output_type
 from whynan.causes._words import at_rows, called, extent, num
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
+from whynan.core.operands import is_number
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
+
+DIV = ("div", "true_divide", "divide")
+TINY = {"float16": 1e-3, "bfloat16": 1e-30, "float32": 1e-30, "float64": 1e-290}
+BACKWARD_TINY = {"float16": 1e-1, "bfloat16": 1e-15, "float32": 1e-15, "float64": 1e-145}  # the derivative divides by the square
+
+
+def _is_positive(birth: Birth, session: Session) -> bool:
+    return is_never_negative(_small(birth, session))
+
+
+def _all_are_tiny(birth: Birth, session: Session) -> bool:
+    """Whether a floor of 1 leaves no other divisor changed."""
+    small = _small(birth, session)
+    return small is not None and (small.stats.numel == 1 or (small.stats.max or 0.0) <= TINY["float32"])
+
 
 CAUSE = Cause(
     name="div-by-tiny",
@@ -40,23 +57,27 @@ CAUSE = Cause(
     doubt="Wrong if the numerator is the one out of range.",
     remedies=(
         Advice(
-            "floor-divisor",
-            "Give the divisor a floor in proportion to what it stands for (1 for a count or a sum of weights).",
-            (Edit("divisor", "{}.clamp_min(1.0)", calls=("div", "true_divide", "divide")),),
+            "floor-divisor-at-one",
+            "Give the divisor a floor in proportion to what it stands for: 1 for a count or a sum of weights.",
+            (Edit("divisor", "{}.clamp_min(1.0)", calls=DIV, number="max({}, 1.0)"),),
+            when=all_of(_is_positive, _all_are_tiny),
         ),
+        Advice(
+            "floor-divisor",
+            "Give the divisor a floor in proportion to what it stands for.",
+            (Edit("divisor", "{}.clamp_min(1e-6)", calls=DIV, half="{}.clamp_min(1e-3)", number="max({}, 1e-6)"),),
+            when=all_of(_is_positive, unless(_all_are_tiny)),
+        ),
+        Advice("stay-in-logarithm", "Stay in the logarithm: subtract logarithms instead of dividing by what vanishes."),
     ),
 )
-TINY = {"float16": 1e-3, "bfloat16": 1e-30, "float32": 1e-30, "float64": 1e-290}
-BACKWARD_TINY = {"float16": 1e-1, "bfloat16": 1e-15, "float32": 1e-15, "float64": 1e-145}  # the derivative divides by the square
 
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
     operation = subject(birth, session)
     if operation is None:
         return None
-    backward = birth.direction == "backward"
-    bounds = BACKWARD_TINY if backward else TINY
-    small = next((one for one in _below(operation, backward) if _smallest(one) < bounds.get(one.stats.dtype, 0.0)), None)
+    backward, small = birth.direction == "backward", _small(birth, session)
     if small is None or not any(out.inf for out in birth.operation.outputs):
         return None
     least, dtype = _smallest(small), output_type(birth.operation)
@@ -65,6 +86,16 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     facts.append(f"the smallest divisor is {num(least)}" + (f"; {dtype} holds at most {num(held.largest)}" if held else ""))
     done = "the derivative of " * backward + f"{called(birth, operation)} divided by {num(least)}{at_rows(birth)}"
     return Verdict(0.7 if backward else 0.92, f"{done} and overflowed", tuple(facts))
+
+
+def _small(birth: Birth, session: Session) -> Operand | None:
+    """The divisor that is all but 0; a number of Python takes the format of the quotient."""
+    operation, backward = subject(birth, session), birth.direction == "backward"
+    bounds = BACKWARD_TINY if backward else TINY
+    for one in _below(operation, backward) if operation is not None else ():
+        if _smallest(one) < bounds.get(output_type(birth.operation) if is_number(one) else one.stats.dtype, 0.0):
+            return one
+    return None
 
 
 def _below(operation: Operation, backward: bool) -> tuple[Operand, ...]:

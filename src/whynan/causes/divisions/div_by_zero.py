@@ -2,10 +2,12 @@
 
 What happens
     Something other than 0 is divided by 0, its reciprocal or inverse square root is taken, or 0 is raised to a negative
-    power: the degree of an isolated node to the power -1/2, a distance of 0 in a denominator, a scale that vanished.
+    power: the degree of an isolated node to the power -1/2, a distance of 0 in a denominator, a scale that vanished, a plain
+    number that was computed as 0.
 
 Why it gives NaN or Inf
-    x / 0 is inf with the sign of x. The next operation that subtracts two of them or multiplies one by 0 gives NaN.
+    x / 0 is inf with the sign of x, and a remainder by 0 is NaN. The next operation that subtracts two infinities or
+    multiplies one by 0 gives NaN.
 
 How to recognise it
     The divisor is exactly 0 and the numerator is not.
@@ -23,11 +25,13 @@ References
 
 from __future__ import annotations
 
+from whynan.causes._conditions import all_of, divides_by_no_negative, is_power, unless, zero_below
 from whynan.causes._functions import subject
-from whynan.causes._operands import argument, divisors, exponent, first, is_nonzero, is_zero, meets, sick
-from whynan.causes._words import at_rows, called, extent, num
+from whynan.causes._operands import dividend, exponent, is_nonzero, meets, sick
+from whynan.causes._words import at_rows, called, extent, num, with_zeros
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
-from whynan.core.records import Operand, Operation
+from whynan.core.operands import DIVISIONS
+from whynan.core.records import Operation
 from whynan.core.session import Birth, Session
 
 CAUSE = Cause(
@@ -41,45 +45,56 @@ CAUSE = Cause(
             "floor-divisor",
             "Keep the divisor away from 0 with a small floor.",
             (
-                Edit("divisor", "{}.clamp_min(1e-6)", calls=("div", "true_divide", "divide")),
-                Edit("argument", "{}.clamp_min(1e-6)", calls=("rsqrt", "reciprocal")),
+                Edit(
+                    "divisor",
+                    "{}.clamp_min(1e-6)",
+                    calls=("div", "true_divide", "divide"),
+                    half="{}.clamp_min(1e-3)",
+                    number="max({}, 1e-6)",
+                ),
+                Edit("argument", "{}.clamp_min(1e-6)", calls=("rsqrt", "reciprocal"), half="{}.clamp_min(1e-3)"),
             ),
+            when=all_of(divides_by_no_negative, unless(is_power)),
         ),
         Advice(
             "floor-power-base",
             "Keep the base of a negative power away from 0.",
-            (Edit("base", "{}.clamp_min(1e-6)", calls=("pow",)),),
+            (Edit("base", "{}.clamp_min(1e-6)", calls=("pow",), half="{}.clamp_min(1e-2)", number="max({}, 1e-6)"),),
+            when=all_of(divides_by_no_negative, is_power),
+        ),
+        Advice(
+            "replace-zero-divisor",
+            "Replace the zeros by a small number before the division: torch.where(d == 0, 1e-6, d). A floor would change negative ones.",
+            when=unless(divides_by_no_negative),
         ),
     ),
 )
+QUOTIENTS = DIVISIONS | {"addcdiv"}
+OF_NO_VALUE = frozenset({"remainder", "fmod"})
 
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
     operation = subject(birth, session)
-    if operation is None:
+    zero = zero_below(birth, session)
+    if operation is None or zero is None:
         return None
-    zero = _vanished(operation)
-    if zero is None or (birth.direction != "backward" and not (sick(operation)[1] or sick(operation)[2])):
-        return None
-    divided = first(operation, "dividend") if operation.op in ("div", "addcdiv") else None
+    divided = dividend(operation) if operation.op in QUOTIENTS else None
     if divided is not None and not meets(divided, is_nonzero):
         return None
-    done = "raised 0 to a negative power" if operation.op == "pow" else "divided by 0"
-    facts = [extent(operand) for operand in (divided, zero) if operand is not None]
-    if zero.stats.zero:
-        facts.append(f"{zero.stats.zero} of its {zero.stats.numel} elements are exactly 0")
-    if operation.op == "pow":
+    if birth.direction != "backward" and not _has_gone_bad(operation):
+        return None
+    facts = [*([extent(divided)] if divided is not None else []), *with_zeros(zero, "element")]
+    if is_power(birth, session) and exponent(operation) is not None:
         facts.append(f"the exponent is {num(exponent(operation))}")
-    return Verdict(0.6 if birth.direction == "backward" else 0.9, f"{called(birth, operation)} {done}{at_rows(birth)}", tuple(facts))
+    done = "raised 0 to a negative power" if is_power(birth, session) else "divided by 0"
+    why = "A remainder by 0 has no value, whatever is divided." if operation.op in OF_NO_VALUE else ""
+    summary = f"{called(birth, operation)} {done}{at_rows(birth)}"
+    return Verdict(0.6 if birth.direction == "backward" else 0.9, summary, tuple(facts), why=why)
 
 
-def _vanished(operation: Operation) -> Operand | None:
-    """The operand that is 0 where it stands below a fraction bar."""
-    if operation.op in ("div", "addcdiv", "reciprocal"):
-        return next((one for one in divisors(operation) if meets(one, is_zero)), None)
-    below = operation.op == "rsqrt" or (operation.op in ("pow", "float_power") and (exponent(operation) or 0.0) < 0)
-    operand = argument(operation)
-    return operand if below and meets(operand, is_zero) else None
+def _has_gone_bad(operation: Operation) -> bool:
+    nan, inf, neginf = sick(operation)
+    return bool(inf or neginf or (nan and operation.op in OF_NO_VALUE))
 
 
 EXAMPLE = """

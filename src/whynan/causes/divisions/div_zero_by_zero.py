@@ -24,11 +24,12 @@ References
 
 from __future__ import annotations
 
+from whynan.causes._conditions import divides_by_no_negative, leaves_other_rows, unless
 from whynan.causes._functions import subject
-from whynan.causes._operands import divisors, first, is_zero, meets, number, sick
-from whynan.causes._words import at_rows, called, extent
+from whynan.causes._operands import dividend, divisors, is_zero, meets, sick
+from whynan.causes._words import at_rows, called, extent, with_zeros, zeros
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
-from whynan.core.records import Operand, Operation
+from whynan.core.records import Operation
 from whynan.core.session import Birth, Session
 
 CAUSE = Cause(
@@ -41,9 +42,23 @@ CAUSE = Cause(
         Advice(
             "floor-divisor",
             "Keep the divisor away from 0 with a small floor (for a count: 1).",
-            (Edit("divisor", "{}.clamp_min(1e-6)", calls=("div", "true_divide", "divide")),),
+            (
+                Edit(
+                    "divisor",
+                    "{}.clamp_min(1e-6)",
+                    calls=("div", "true_divide", "divide"),
+                    half="{}.clamp_min(1e-3)",
+                    number="max({}, 1e-6)",
+                ),
+            ),
+            when=divides_by_no_negative,
         ),
-        Advice("skip-empty-rows", "Leave the rows out whose denominator is 0."),
+        Advice("skip-empty-rows", "Leave the rows out whose denominator is 0.", when=leaves_other_rows),
+        Advice(
+            "replace-zero-divisor",
+            "Replace the zeros by a number before the division: torch.where(d == 0, 1.0, d). A floor would change negative ones.",
+            when=unless(divides_by_no_negative),
+        ),
     ),
 )
 QUOTIENTS = frozenset({"div", "addcdiv", "floor_divide", "remainder", "fmod"})
@@ -61,13 +76,13 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         return _normalised(birth, operation)
     if operation.op not in QUOTIENTS:
         return None
-    divided, by = first(operation, "dividend", "input"), next((one for one in divisors(operation) if meets(one, is_zero)), None)
-    if by is None and number(operation, "other") != 0:
+    divided, by = dividend(operation), next((one for one in divisors(operation) if meets(one, is_zero)), None)
+    if divided is None or by is None:
         return None
     if birth.direction != "backward" and not (sick(operation)[0] and meets(divided, is_zero)):
         return None
     summary = f"{called(birth, operation)} was given 0 and 0{at_rows(birth)}; 0 / 0 is NaN"
-    return Verdict(0.9 if birth.direction != "backward" else 0.5, summary, _evidence(divided, by))
+    return Verdict(0.9 if birth.direction != "backward" else 0.5, summary, (extent(divided), *with_zeros(by, "divisor")))
 
 
 def _weighted_mean(birth: Birth, operation: Operation) -> Verdict | None:
@@ -84,16 +99,7 @@ def _normalised(birth: Birth, operation: Operation) -> Verdict | None:
     if norms is None or not norms.zero or not sick(operation)[0]:
         return None
     summary = f"{called(birth)} divided a row of zeros by its norm, 0"
-    return Verdict(0.9, summary, (f"{norms.zero} of {norms.numel} norms are exactly 0",))
-
-
-def _evidence(divided: Operand | None, by: Operand | None) -> tuple[str, ...]:
-    facts = [extent(operand) for operand in (divided, by) if operand is not None]
-    if by is not None and by.stats.zero:
-        facts.append(f"{by.stats.zero} of the {by.stats.numel} divisors are exactly 0")
-    if by is None:
-        facts.append("the divisor is the number 0")
-    return tuple(facts)
+    return Verdict(0.9, summary, (zeros(norms, "norm"),))
 
 
 EXAMPLE = """

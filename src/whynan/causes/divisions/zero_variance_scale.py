@@ -27,7 +27,7 @@ from __future__ import annotations
 from whynan.causes._flow import CARRIES_ZERO, producer, upstream
 from whynan.causes._functions import SPREADS, subject
 from whynan.causes._operands import argument, divisors, is_zero, meets
-from whynan.causes._words import at_rows, extent
+from whynan.causes._words import at_rows, extent, made_by, with_zeros
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
@@ -43,8 +43,14 @@ CAUSE = Cause(
             "floor-spread",
             "Divide by the larger of the spread and a small number.",
             (
-                Edit("divisor", "{}.clamp_min(1e-5)", calls=("div", "true_divide", "divide")),
-                Edit("argument", "({} + 1e-5)", calls=("rsqrt",)),
+                Edit(
+                    "divisor",
+                    "{}.clamp_min(1e-5)",
+                    calls=("div", "true_divide", "divide"),
+                    half="{}.clamp_min(1e-3)",
+                    number="max({}, 1e-5)",
+                ),
+                Edit("argument", "({} + 1e-5)", calls=("rsqrt",), half="({} + 1e-3)"),
             ),
         ),
         Advice("drop-constant-columns", "Leave constant columns and empty samples out."),
@@ -68,11 +74,8 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
 
 def _verdict(birth: Birth, operand: Operand | None, spread: Operation) -> Verdict:
     given = argument(spread)
-    facts = [extent(one) for one in (operand, given) if one is not None]
-    if operand is not None and operand.stats.zero:
-        facts.append(f"{operand.stats.zero} of the {operand.stats.numel} spreads are exactly 0")
-    line = f" on line {spread.site.line}" if spread.site else ""
-    facts.append(f"the divisor comes out of {spread.op}{line}")
+    facts = [*(with_zeros(operand, "spread") if operand is not None else []), *([extent(given)] if given is not None else [])]
+    facts.append(f"the divisor comes out of {made_by(spread, birth)}")
     summary = f"values were divided by their own spread, which is 0{at_rows(birth)}: they are all equal there"
     return Verdict(0.94 if birth.direction == "forward" else 0.6, summary, tuple(facts))
 

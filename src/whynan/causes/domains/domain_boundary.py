@@ -49,13 +49,24 @@ CAUSE = Cause(
                     "argument",
                     "{}.clamp(-1 + 1e-6, 1 - 1e-6)",
                     calls=("acos", "asin", "atanh", "erfinv", "arccos", "arcsin", "arctanh"),
+                    half="{}.clamp(-0.99, 0.99)",
                 ),
-                Edit("argument", "{}.clamp(1e-6, 1 - 1e-6)", calls=("logit",)),
-                Edit("argument", "{}.clamp_min(1 + 1e-6)", calls=("acosh", "arccosh")),
+                Edit("argument", "{}.clamp(1e-6, 1 - 1e-6)", calls=("logit",), half="{}.clamp(0.01, 0.99)"),
+                Edit("argument", "{}.clamp_min(1 + 1e-6)", calls=("acosh", "arccosh"), half="{}.clamp_min(1.01)"),
                 Edit("argument", "{}.clamp_min(1e-6)", calls=("lgamma", "digamma")),
             ),
+            when=lambda birth, session: not _is_angle(birth, session, "atan2"),
         ),
-        Advice("use-atan2", "For the angle between vectors, use atan2 of the cross and dot product."),
+        Advice(
+            "use-atan2",
+            "For the angle between vectors, use atan2 of the cross and dot product.",
+            when=lambda birth, session: _is_angle(birth, session, "acos", "asin"),
+        ),
+        Advice(
+            "select-directed-vectors",
+            "Leave the vectors of length 0 out before the angle is taken: they have none.",
+            when=lambda birth, session: _is_angle(birth, session, "atan2"),
+        ),
     ),
 )
 
@@ -88,6 +99,11 @@ def _verdict(birth: Birth, function: Operation, operand: Operand, domain: tuple[
     derivative = "; its derivative there is infinite" if birth.direction == "backward" and not beyond else ""
     summary = f"{called(birth, function)} was given {given}{at_rows(birth)}, {side} the edge of its domain{derivative}"
     return Verdict(0.95 if birth.direction == "forward" else 0.93, summary, tuple(facts))
+
+
+def _is_angle(birth: Birth, session: Session, *names: str) -> bool:
+    function = subject(birth, session)
+    return function is not None and function.op in names
 
 
 def _interval(low: float, high: float) -> str:

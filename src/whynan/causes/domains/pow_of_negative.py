@@ -24,6 +24,8 @@ References
 
 from __future__ import annotations
 
+import math
+
 from whynan.causes._functions import subject
 from whynan.causes._operands import argument, extreme, is_negative, meets, number, sick
 from whynan.causes._words import at_rows, called, extent, num
@@ -40,7 +42,7 @@ CAUSE = Cause(
         Advice(
             "clamp-power-base",
             "Make the base positive, by construction or with a small floor.",
-            (Edit("base", "{}.clamp_min(1e-6)", calls=("pow", "float_power")),),
+            (Edit("base", "{}.clamp_min(1e-6)", calls=("pow", "float_power"), number="max({}, 1e-6)"),),
         ),
         Advice("signed-power", "Take the absolute value and put the sign back: x.sign() * x.abs() ** p."),
     ),
@@ -51,8 +53,8 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     power = subject(birth, session)
     if power is None or power.op not in ("pow", "float_power"):
         return None
-    base, exponent = argument(power), number(power, "exponent")
-    whole = exponent is not None and exponent == round(exponent)
+    base, exponent = argument(power), number(power, "exponent", "other")
+    whole = exponent is not None and (math.isinf(exponent) or exponent.is_integer())
     if base is None or whole or not meets(base, is_negative) or not (sick(power)[0] or birth.direction == "backward"):
         return None
     operand = power.operand("exponent")

@@ -27,9 +27,19 @@ from __future__ import annotations
 from whynan.causes._flow import producer
 from whynan.causes._functions import subject
 from whynan.causes._operands import argument, extreme, is_negative, meets
-from whynan.causes._words import at_rows, called, extent, num
+from whynan.causes._words import at_rows, called, extent, made_by, num
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
 from whynan.core.session import Birth, Session
+
+ROUNDING = 1e-4
+
+
+def _is_rounding(birth: Birth, session: Session) -> bool:
+    """Whether the argument is negative by so little that a difference may have rounded."""
+    operand = argument(subject(birth, session))
+    least = extreme(operand, min) if operand is not None else None
+    return least is not None and -ROUNDING < least < 0
+
 
 CAUSE = Cause(
     name="sqrt-of-negative",
@@ -41,12 +51,15 @@ CAUSE = Cause(
         Advice(
             "clamp-root-argument",
             "Clamp the argument at a small positive minimum; at 0 the derivative would be infinite.",
-            (Edit("argument", "{}.clamp_min(1e-8)", calls=("sqrt", "rsqrt")),),
+            (Edit("argument", "{}.clamp_min(1e-8)", calls=("sqrt", "rsqrt"), half="{}.clamp_min(1e-6)"),),
         ),
-        Advice("avoid-cancellation", "Use the form that does not cancel (a two-pass variance, torch.cdist, the sine itself)."),
+        Advice(
+            "avoid-cancellation",
+            "Use the form that does not cancel (a two-pass variance, torch.cdist, the sine itself).",
+            when=_is_rounding,
+        ),
     ),
 )
-ROUNDING = 1e-4
 
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
@@ -60,8 +73,8 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     made = producer(session, operand)
     facts = [extent(operand)]
     if made is not None:
-        facts.append(f"it comes out of {made.op}" + (f" on line {made.site.line}" if made.site else ""))
-    rounding = least is not None and -ROUNDING < least < 0
+        facts.append(f"it comes out of {made_by(made, birth)}")
+    rounding = _is_rounding(birth, session)
     if rounding:
         facts.append(f"{num(least)} is within rounding of 0")
     by = ", negative by rounding" if rounding else ""

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 
+from whynan.causes._conditions import is_of_data
 from whynan.causes._course import exploded, finite, growth, optimizer_site, rates, rising
 from whynan.causes._words import num
 from whynan.core.catalogue import Advice, Cause, Verdict
@@ -74,7 +75,7 @@ def _in_kernel(birth: Birth, session: Session) -> Verdict | None:
 
 def _rising(birth: Birth, session: Session) -> Verdict | None:
     rate = finite(session.trend.lr)
-    if not rising(session.trend.lr) or not exploded(session) or birth.op in ("input", "param", "buffer"):
+    if not rising(session.trend.lr) or not exploded(session) or birth.op in ("input", "param", "buffer") or is_of_data(birth, session):
         return None
     facts = (
         f"the rate rose in every recorded step, from {num(rate[0])} to {num(rate[-1])}",

@@ -27,11 +27,11 @@ References
 
 from __future__ import annotations
 
+from whynan.causes._conditions import is_of_data
 from whynan.causes._course import EXPLODED, finite, growth, optimizer_site, rates, rising, typical_ratio
-from whynan.causes._flow import producer
+from whynan.causes._functions import divides_by_zero
 from whynan.causes._words import num
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
-from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
 
 CAUSE = Cause(
@@ -56,7 +56,9 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         return None
     trend = session.trend
     loss, gradient, ratio = growth(trend.loss), growth(trend.grad_norm), typical_ratio(session)
-    overflowed = (any(out.inf for out in birth.operation.outputs) or birth.from_infinity) and not _of_constants(birth, session)
+    if is_of_data(birth, session):
+        return None
+    overflowed = (any(out.inf for out in birth.operation.outputs) or birth.from_infinity) and not divides_by_zero(birth.operation)
     confidence = _confidence(loss, gradient, ratio, overflowed)
     if not confidence:
         return None
@@ -64,16 +66,6 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         confidence -= 0.1
     summary = _summary(session, loss, ratio)
     return Verdict(confidence, summary, _evidence(session, loss, gradient, ratio), optimizer_site(session))
-
-
-def _of_constants(birth: Birth, session: Session) -> bool:
-    """Whether no parameter can have made what was born: its operands were made of nothing, in the step."""
-    inputs = birth.operation.inputs
-    return bool(inputs) and all(_is_constant(operand, producer(session, operand)) for operand in inputs)
-
-
-def _is_constant(operand: Operand, made_by: Operation | None) -> bool:
-    return not made_by.inputs if made_by is not None else operand.source == "constant"
 
 
 def _confidence(loss: float, gradient: float, ratio: float, overflowed: bool) -> float:

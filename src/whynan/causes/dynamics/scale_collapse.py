@@ -29,7 +29,7 @@ from whynan.causes._floats import limits
 from whynan.causes._flow import RENAMES, producer, upstream
 from whynan.causes._functions import POLES, log_argument
 from whynan.causes._operands import argument, divisors, extreme, is_negative, is_zero, meets, number
-from whynan.causes._words import at_rows, called, extent, num
+from whynan.causes._words import at_rows, called, extent, made_by, num
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
@@ -90,7 +90,7 @@ def _negated_parameter(birth: Birth, session: Session) -> Verdict | None:
 def _predicted(birth: Birth, made: Operation, sign: int) -> Verdict | None:
     if sign > 0 or made.op not in ("addmm", "mm", "convolution", "bmm"):
         return None
-    facts = (extent(birth.operation.inputs[0]), f"its negative comes out of {made.op}")
+    facts = (extent(birth.operation.inputs[0]), f"its negative comes out of {made_by(made, birth)}")
     return Verdict(0.5, f"a predicted log-scale ran to {num(-(extreme(birth.operation.inputs[0], max) or 0.0))}{at_rows(birth)}", facts)
 
 

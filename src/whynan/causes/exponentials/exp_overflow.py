@@ -28,12 +28,21 @@ from __future__ import annotations
 import math
 
 from whynan.causes._floats import limits
+from whynan.causes._flow import downstream
 from whynan.causes._functions import EXPONENTIALS, subject
 from whynan.causes._operands import argument, extreme, number, output_type
 from whynan.causes._words import at_rows, called, extent, num, outcome
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
+
+
+def _is_summed(birth: Birth, session: Session) -> bool:
+    """Whether a logarithm or a quotient of sums follows: a softmax or a logsumexp by hand."""
+    operation = subject(birth, session)
+    following = {op.op for op in downstream(session, operation.index)} if operation is not None else set()
+    return "logsumexp" in following or bool(following & {"sum", "cumsum", "mean"} and following & {"log", "div"})
+
 
 CAUSE = Cause(
     name="exp-overflow",
@@ -42,11 +51,15 @@ CAUSE = Cause(
     why="The exponential exceeds the largest number of its format and becomes inf; inf / inf, inf - inf and 0 * inf are NaN.",
     doubt="Wrong if the exponent grew over many steps: then what drives it up is at fault.",
     remedies=(
-        Advice("use-logsumexp", "Stay in the logarithm: logsumexp, log_softmax or cross_entropy on the logits."),
+        Advice(
+            "use-logsumexp",
+            "Stay in the logarithm: logsumexp, log_softmax or cross_entropy on the logits.",
+            when=_is_summed,
+        ),
         Advice(
             "bound-exponent",
             "Bound the exponent before the exponential, for example to +-20, or by tanh.",
-            (Edit("argument", "{}.clamp(max=20.0)", calls=("exp", "exp2", "expm1")),),
+            (Edit("argument", "{}.clamp(max=20.0)", calls=("exp", "exp2", "expm1"), half="{}.clamp(max=10.0)"),),
         ),
     ),
 )

@@ -29,7 +29,7 @@ from whynan.causes._course import optimizer_site
 from whynan.causes._floats import limits
 from whynan.causes._flow import RENAMES, producer, upstream
 from whynan.causes._functions import EXPONENTIALS
-from whynan.causes._operands import argument, extreme, number, output_type
+from whynan.causes._operands import argument, extreme, first, number, output_type
 from whynan.causes._words import called, extent, num
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operand, Operation
@@ -82,7 +82,7 @@ def _written(birth: Birth, session: Session, exponent: Operand) -> Verdict | Non
     scaling = producer(session, exponent)
     if scaling is None or scaling.op not in SCALES:
         return None
-    similarity = argument(scaling) or scaling.operand("dividend")
+    similarity = first(scaling, "dividend", "input")
     factor = _factor(scaling)
     if similarity is None or factor is None or similarity.stats.absmax is None or similarity.stats.absmax > BOUNDED:
         return None

@@ -24,11 +24,12 @@ from __future__ import annotations
 
 from whynan.causes._functions import node_is, subject
 from whynan.causes._operands import argument, is_zero, meets, number
-from whynan.causes._words import at_rows, called, extent, num, outcome
+from whynan.causes._words import at_rows, called, num, outcome, with_zeros
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
 
+EDITS = (Edit("base", "{}.clamp_min(1e-6)", calls=("pow", "float_power")),)
 CAUSE = Cause(
     name="pow-grad-at-zero",
     title="the derivative of a fractional power at zero",
@@ -36,7 +37,7 @@ CAUSE = Cause(
     why="The derivative of x ** p is p * x ** (p - 1), and 0 to a negative power is infinite.",
     doubt="Wrong if the exponent is 1 or more.",
     remedies=(
-        Advice("floor-power-base", "Keep the base away from 0.", (Edit("base", "{}.clamp_min(1e-6)", calls=("pow", "float_power")),)),
+        Advice("floor-power-base", "Keep the base away from 0.", EDITS),
         Advice("exponent-at-least-one", "Use an exponent of at least 1."),
     ),
 )
@@ -51,9 +52,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     if base is None or not meets(base, is_zero) or (exponent is not None and exponent >= 2):
         return None
     sure = exponent is not None and exponent < 1
-    facts = [extent(base)]
-    if base.stats.zero:
-        facts.append(f"{base.stats.zero} of the {base.stats.numel} bases are exactly 0")
+    facts = with_zeros(base, "base")
     facts += [] if exponent is None else [f"the exponent is {num(exponent)}, that of the derivative {num(exponent - 1)}"]
     facts.append(f"gradient: {outcome(birth.operation)}")
     named = "a power" if exponent is None else f"the power {num(exponent)}"

@@ -25,12 +25,26 @@ References
 
 from __future__ import annotations
 
+from whynan.causes._flow import RENAMES, upstream
 from whynan.causes._functions import node_is, subject
 from whynan.causes._operands import argument, divisors, is_zero, meets
-from whynan.causes._words import at_rows, called, extent, outcome
+from whynan.causes._words import at_rows, called, extent, outcome, zeros
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
 from whynan.core.records import Operation
 from whynan.core.session import Birth, Session
+
+SQUARES = frozenset({"pow", "square", "mul"})
+EDITS = (Edit("argument", "({} + 1e-8)", calls=("sqrt",), half="({} + 1e-4)"),)
+
+
+def _is_norm_by_hand(birth: Birth, session: Session) -> bool:
+    """Whether the root is taken of a sum of squares."""
+    root = subject(birth, session)
+    if root is None or root.op != "sqrt":
+        return False
+    summed = next((op for op in upstream(session, argument(root), RENAMES) if op.op == "sum"), None)
+    return summed is not None and any(op.op in SQUARES for op in upstream(session, argument(summed), RENAMES))
+
 
 CAUSE = Cause(
     name="sqrt-grad-at-zero",
@@ -39,8 +53,8 @@ CAUSE = Cause(
     why="The derivative of sqrt(x) is 1 / (2 sqrt(x)), infinite at 0; times the 0 of the inner derivative it is NaN.",
     doubt="Wrong if the argument of the root was not exactly 0.",
     remedies=(
-        Advice("epsilon-inside-root", "Put an epsilon inside the root.", (Edit("argument", "({} + 1e-8)", calls=("sqrt",)),)),
-        Advice("use-vector-norm", "Use torch.linalg.vector_norm, whose derivative at 0 is defined as 0."),
+        Advice("epsilon-inside-root", "Put an epsilon inside the root.", EDITS),
+        Advice("use-vector-norm", "Use torch.linalg.vector_norm, whose derivative at 0 is defined as 0.", when=_is_norm_by_hand),
     ),
 )
 ROOTS = frozenset(["sqrt", "std", "std_mean", "linalg_vector_norm", "norm", "hypot", "cdist", "frobenius_norm"])
@@ -58,9 +72,9 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     facts = [extent(one) for one in root.inputs[:2]] if root is not None else []
     given = argument(root)
     if given is not None and given.stats.zero:
-        facts.append(f"{given.stats.zero} of the {given.stats.numel} arguments are exactly 0")
+        facts.append(zeros(given.stats, "argument"))
     elif root is not None and root.outputs and root.outputs[0].zero:
-        facts.append(f"{root.outputs[0].zero} of the {root.outputs[0].numel} results are exactly 0")
+        facts.append(zeros(root.outputs[0], "result"))
     facts.append(f"gradient: {outcome(birth.operation)}")
     name = called(birth, root) if root is not None else "the root"
     return Verdict(0.94, f"{name} was given 0{at_rows(birth)}; the derivative of the root there is infinite", tuple(facts))

@@ -25,13 +25,24 @@ References
 
 from __future__ import annotations
 
-from whynan.causes._flow import producer
-from whynan.causes._functions import POLES, log_argument, subject
+from whynan.causes._conditions import all_of, is_learned, unless
+from whynan.causes._flow import RENAMES, producer, upstream
+from whynan.causes._functions import LINEAR, POLES, log_argument, subject
 from whynan.causes._operands import extreme, meets
-from whynan.causes._words import at_rows, called, extent, num
+from whynan.causes._words import at_rows, called, extent, made_by, num
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
 from whynan.core.records import Operand
 from whynan.core.session import Birth, Session
+
+
+def _is_free(birth: Birth, session: Session) -> bool:
+    """Whether the argument is what a layer puts out, or a parameter: a number that any function may be put around."""
+    log = subject(birth, session)
+    operand = log_argument(log) if log is not None else None
+    if operand is None or operand.source == "parameter":
+        return operand is not None
+    return is_learned(birth, session) and any(op.op in LINEAR for op in upstream(session, operand, RENAMES))
+
 
 CAUSE = Cause(
     name="log-of-negative",
@@ -44,8 +55,24 @@ CAUSE = Cause(
             "constrain-log-argument",
             "Make the argument positive by construction, with softplus or exp of a free number.",
             (Edit("argument", "torch.nn.functional.softplus({})", calls=("log", "log2", "log10")),),
+            when=_is_free,
         ),
-        Advice("use-log-parametrisation", "Let the network put out the logarithm itself (log_input=True, a learned log-variance)."),
+        Advice(
+            "use-log-parametrisation",
+            "Let the network put out the logarithm itself (log_input=True, a learned log-variance).",
+            when=_is_free,
+        ),
+        Advice(
+            "compute-otherwise",
+            "Compute the argument so that it cannot fall below the domain: without a difference of nearly equal numbers, or bounded.",
+            when=all_of(is_learned, unless(_is_free)),
+        ),
+        Advice(
+            "clip-data",
+            "Clip or reject values outside the domain where the data are prepared.",
+            (Edit("argument", "{}.clamp_min(1e-6)", calls=("log", "log2", "log10")),),
+            when=unless(is_learned),
+        ),
     ),
 )
 
@@ -59,16 +86,16 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         return None
     least = extreme(operand, min)
     given = f"{called(birth, log)} was given numbers down to {num(least)}{at_rows(birth)}"
-    return Verdict(0.94, f"{given}; a logarithm has no value below {num(pole)}", _evidence(session, operand, pole))
+    return Verdict(0.94, f"{given}; a logarithm has no value below {num(pole)}", _evidence(birth, session, operand, pole))
 
 
-def _evidence(session: Session, operand: Operand, pole: float) -> tuple[str, ...]:
+def _evidence(birth: Birth, session: Session, operand: Operand, pole: float) -> tuple[str, ...]:
     facts = [f"{extent(operand)}; the domain begins at {num(pole)}"]
     made = producer(session, operand)
     if operand.source == "parameter":
         facts.append(f"it is the parameter {operand.name or ''}".rstrip() + ", which nothing keeps positive")
     elif made is not None:
-        facts.append(f"it comes out of {made.op}" + (f" on line {made.site.line}" if made.site else ""))
+        facts.append(f"it comes out of {made_by(made, birth)}")
     return tuple(facts)
 
 

@@ -29,10 +29,27 @@ from __future__ import annotations
 from whynan.causes._flow import CARRIES_ZERO, producer, upstream
 from whynan.causes._functions import POLES, log_argument, subject
 from whynan.causes._operands import meets
-from whynan.causes._words import at_rows, called, extent, num
+from whynan.causes._words import at_rows, called, made_by, num, with_zeros
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
+
+BETWEEN = frozenset("mul neg add sub sum mean where masked_fill index gather clone _to_copy cat stack select".split())
+MAKERS = frozenset("softmax sigmoid prod cumprod exp relu sub rsub div linalg_det bmm mm".split())
+EXPONENTIALS = frozenset({"softmax", "sigmoid", "exp"})
+THROUGH = CARRIES_ZERO | {"add", "sub", "rsub"}
+
+
+def _has_logits(birth: Birth, session: Session) -> bool:
+    """Whether an exponential, softmax or sigmoid made the argument."""
+    log = _log(birth, session)
+    return log is not None and any(op.op in EXPONENTIALS for op in upstream(session, log_argument(log), THROUGH))
+
+
+def _is_product(birth: Birth, session: Session) -> bool:
+    log = _log(birth, session)
+    return log is not None and any(op.op in ("prod", "cumprod") for op in upstream(session, log_argument(log), THROUGH))
+
 
 CAUSE = Cause(
     name="log-of-zero",
@@ -43,13 +60,15 @@ CAUSE = Cause(
     remedies=(
         Advice(
             "use-log-softmax",
-            "Take log_softmax (or logsigmoid, logsumexp) of the logits instead of the logarithm of their softmax.",
+            "Take log_softmax, logsigmoid or logsumexp of the logits instead of the logarithm of their softmax, sigmoid or exponentials.",
             (
-                Edit("whole", "torch.log_softmax({})", calls=("log",), inner=("softmax",)),
+                Edit("whole", ".log_softmax({})", calls=("log",), inner=("softmax",)),
                 Edit("whole", "torch.nn.functional.logsigmoid({})", calls=("log",), inner=("sigmoid",)),
                 Edit("whole", "{}", calls=("log",), inner=("exp",)),
             ),
+            when=_has_logits,
         ),
+        Advice("sum-logarithms", "Sum the logarithms of the factors instead of taking the logarithm of their product.", when=_is_product),
         Advice(
             "floor-log-argument",
             "Give the argument of the logarithm a positive floor that its format can hold.",
@@ -57,19 +76,22 @@ CAUSE = Cause(
         ),
     ),
 )
-BETWEEN = frozenset("mul neg add sub sum mean where masked_fill index gather clone _to_copy cat stack select".split())
-MAKERS = frozenset("softmax sigmoid prod cumprod exp relu sub rsub div linalg_det bmm mm".split())
 
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
-    log = _log_before(birth, session) if birth.from_infinity else subject(birth, session)
-    if log is None or log.op not in POLES:
+    log = _log(birth, session)
+    if log is None:
         return None
     operand, pole = log_argument(log), POLES[log.op]
     if operand is None or not meets(operand, lambda value: value == pole):
         return None
     confidence = 0.75 if birth.direction == "backward" else 0.93 if log is birth.operation else 0.94
-    return Verdict(confidence, _summary(birth, log, pole), _evidence(session, operand), None if log is birth.operation else log.site)
+    return Verdict(confidence, _summary(birth, log, pole), _evidence(birth, session, operand), None if log is birth.operation else log.site)
+
+
+def _log(birth: Birth, session: Session) -> Operation | None:
+    log = _log_before(birth, session) if birth.from_infinity else subject(birth, session)
+    return log if log is not None and log.op in POLES else None
 
 
 def _log_before(birth: Birth, session: Session) -> Operation | None:
@@ -86,14 +108,12 @@ def _summary(birth: Birth, log: Operation, pole: float) -> str:
     return f"{given}; {log.op}({num(pole)}) is -inf"
 
 
-def _evidence(session: Session, operand: Operand) -> tuple[str, ...]:
-    facts = [extent(operand)]
-    if operand.stats.zero:
-        facts.append(f"{operand.stats.zero} of its {operand.stats.numel} elements are exactly 0")
+def _evidence(birth: Birth, session: Session, operand: Operand) -> tuple[str, ...]:
+    facts = with_zeros(operand, "element")
     made = producer(session, operand)
     maker = next((op for op in upstream(session, operand, CARRIES_ZERO) if op.op in MAKERS), None) if made else None
     if maker is not None:
-        facts.append(f"the zeros come out of {maker.op}" + (f" on line {maker.site.line}" if maker.site else ""))
+        facts.append(f"the zeros come out of {made_by(maker, birth)}")
     elif operand.from_batch and operand.source == "input":
         facts.append("the zeros are in the batch itself")
     return tuple(facts)

@@ -27,8 +27,9 @@ from whynan.causes._floats import limits
 from whynan.causes._flow import upstream
 from whynan.causes._functions import SOFTMAXES
 from whynan.causes._operands import output_type
-from whynan.causes._words import at_rows, extent, num
+from whynan.causes._words import at_rows, count, extent, num
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
+from whynan.core.operands import is_number, operands
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
 
@@ -44,6 +45,7 @@ CAUSE = Cause(
             "clamp-mask-sum",
             "Clamp the sum to the smallest number.",
             (Edit("whole", "{}.clamp_min(torch.finfo(torch.float32).min)"),),
+            when=lambda birth, session: output_type(birth.operation) == "float32",
         ),
     ),
 )
@@ -59,13 +61,13 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     if found is None or lowest is None:
         return None
     dtype = output_type(found)
-    other = next((one for one in found.inputs if one is not lowest), None)
+    other = next((one for one in operands(found) if one is not lowest), None)
     facts = [extent(one) for one in (lowest, other) if one is not None]
     held = limits(dtype)
     if held is not None:
         facts.append(f"the smallest {dtype} is {num(-held.largest)}")
     neginf = sum(out.neginf for out in found.outputs)
-    facts.append(f"{neginf} sums are -inf")
+    facts.append(f"{count(neginf, 'sum')} {'is' if neginf == 1 else 'are'} -inf")
     site = found.site if found is not birth.operation else None
     return Verdict(0.95, f"the smallest {dtype} was added to another number{at_rows(birth)} and became -inf", tuple(facts), site)
 
@@ -85,8 +87,8 @@ def _lowest(operation: Operation | None) -> Operand | None:
         or any(one.stats.inf or one.stats.nan for one in operation.inputs)
     ):
         return None
-    for operand in operation.inputs:
-        held = limits(operand.stats.dtype)
+    for operand in operands(operation):
+        held = limits(output_type(operation) if is_number(operand) else operand.stats.dtype)
         if held is not None and operand.stats.min is not None and operand.stats.min <= -0.99 * held.largest:
             return operand
     return None

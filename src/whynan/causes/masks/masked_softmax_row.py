@@ -62,7 +62,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
 
 def _verdict(birth: Birth, masked: Operand, confidence: float) -> Verdict:
     stats = masked.stats
-    facts = [f"{stats.neginf} of the {stats.numel} elements of the {masked.role} are -inf"]
+    facts = [f"{stats.neginf} of the {stats.numel} elements of the {masked.role} {'is' if stats.neginf == 1 else 'are'} -inf"]
     row = stats.shape[-1] if stats.shape else 1
     nan = sum(out.nan for out in birth.operation.outputs)
     if birth.operation.op in ("softmax", "log_softmax") and row and not nan % row:

@@ -71,7 +71,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     if birth.direction == "backward" and arrived:
         facts.append("the gradient that arrives at these elements is 0")
     outside = f"{called(birth, function)} is outside its domain{at_rows(birth)}"
-    summary = f"{outside}; {selection.op} hides that from the loss, not from the gradient"
+    summary = f"{outside}; {called(birth, selection)} hides that from the loss, not from the gradient"
     return Verdict(0.97 if arrived else 0.6, summary, tuple(facts))
 
 

@@ -26,12 +26,30 @@ from __future__ import annotations
 
 import math
 
-from whynan.causes._functions import LINEAR
+from whynan.causes._flow import RENAMES, upstream
+from whynan.causes._functions import LINEAR, POLES
 from whynan.causes._operands import all_meet, is_zero
-from whynan.causes._words import at_rows, called, count, extent
+from whynan.causes._words import at_rows, called, count, extent, with_zeros
 from whynan.core.catalogue import Advice, Cause, Verdict
+from whynan.core.operands import is_number, operands
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
+
+WRITTEN = frozenset("full full_like fill masked_fill where scalar_tensor new_full".split())
+
+
+def _is_of_logarithm(birth: Birth, session: Session) -> bool:
+    """Whether the infinity is a logarithm."""
+    return any(op.op in POLES for op in upstream(session, _factors(birth.operation)[1], RENAMES | {"neg"}))
+
+
+def _is_written(birth: Birth, session: Session) -> bool:
+    """Whether the infinity stands in the program: a number, or what a mask was filled with."""
+    infinite = _factors(birth.operation)[1]
+    if infinite is not None and (infinite.source == "constant" or infinite.constant is not None):
+        return True
+    return any(op.op in WRITTEN for op in upstream(session, infinite, RENAMES | {"neg", "mul"}))
+
 
 CAUSE = Cause(
     name="zero-times-inf",
@@ -41,8 +59,8 @@ CAUSE = Cause(
     doubt="Wrong if the infinity was never meant: then the operation that made it is at fault.",
     remedies=(
         Advice("select-instead-of-multiply", "Select with torch.where or masked_fill instead of multiplying by 0."),
-        Advice("use-xlogy", "Use torch.special.entr(p) or torch.xlogy(p, p) for p * log(p)."),
-        Advice("finite-mask-value", "Put a large finite number in place of the infinity."),
+        Advice("use-xlogy", "Use torch.special.entr(p) or torch.xlogy(p, p) for p * log(p).", when=_is_of_logarithm),
+        Advice("finite-mask-value", "Put a large finite number in place of the infinity.", when=_is_written),
     ),
 )
 PRODUCTS = frozenset({"mul", "addcmul", "outer", "ger"})
@@ -60,10 +78,8 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     if birth.direction == "backward":
         confidence -= 0.3
     infinities = infinite.stats.posinf + infinite.stats.neginf
-    facts = (
-        f"the {infinite.role} holds {count(infinities, 'infinite element')}",
-        extent(zero) + (f", {zero.stats.zero} of them 0" if zero.stats.zero else ""),
-    )
+    holds = extent(infinite) if is_number(infinite) else f"the {infinite.role} holds {count(infinities, 'infinite element')}"
+    facts = (holds, *with_zeros(zero, "element"))
     return Verdict(confidence, f"{called(birth)} multiplied 0 by {_sign(infinite)}{at_rows(birth)}", facts)
 
 
@@ -71,10 +87,9 @@ def _factors(operation: Operation) -> tuple[Operand | None, Operand | None]:
     """The factor that is 0 where the other is infinite."""
     if operation.op not in PRODUCTS | LINEAR:
         return None, None
-    infinite = next((one for one in operation.inputs if one.stats.inf), None)
-    zero = next((one for one in operation.inputs if one is not infinite and _may_be_zero(one)), None)
-    if operation.op == "mul" and zero is None and operation.scalars.get("other") == 0 and infinite is not None:
-        return infinite, infinite
+    given = operands(operation)
+    infinite = next((one for one in given if one.stats.inf), None)
+    zero = next((one for one in given if one is not infinite and _may_be_zero(one)), None)
     return zero, infinite
 
 

@@ -24,10 +24,11 @@ References
 
 from __future__ import annotations
 
+from whynan.causes._conditions import narrower_than_double
 from whynan.causes._flow import producer
 from whynan.causes._functions import POLES, log_argument, subject
 from whynan.causes._operands import is_zero, meets
-from whynan.causes._words import at_rows, called, extent, num, outcome
+from whynan.causes._words import at_rows, called, extent, num, outcome, zeros
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operation
 from whynan.core.session import Birth, Session
@@ -40,7 +41,7 @@ CAUSE = Cause(
     doubt="Wrong if the matrix is regular and its determinant only over- or underflows: then slogdet is enough.",
     remedies=(
         Advice("add-jitter", "Add a jitter to the diagonal: matrix + 1e-6 * torch.eye(n)."),
-        Advice("use-float64", "Compute this part in float64."),
+        Advice("use-float64", "Compute this part in float64.", when=narrower_than_double),
     ),
 )
 DETERMINANTS = frozenset({"linalg_det", "det"})
@@ -69,7 +70,7 @@ def _verdict(birth: Birth, function: Operation, confidence: float) -> Verdict:
     facts = [extent(one) for one in function.inputs[:1]]
     square = [out for out in function.outputs if len(out.shape) >= 2]
     if function.op == "linalg_slogdet" and square and square[0].zero:
-        facts.append(f"{square[0].zero} elements of its triangular factors are exactly 0; smallest other magnitude {num(square[0].absmin)}")
+        facts.append(f"{zeros(square[0], 'element')} in its triangular factors; smallest other magnitude {num(square[0].absmin)}")
     facts.append(f"{'gradient' if birth.direction == 'backward' else 'result'}: {outcome(birth.operation)}")
     return Verdict(confidence, f"{called(birth)} was given a singular matrix{at_rows(birth)}", tuple(facts))
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from whynan.causes._floats import rounded
 from whynan.causes._operands import divisors, is_zero, meets
-from whynan.causes._words import called, extent, num
+from whynan.causes._words import called, num, with_zeros
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
 from whynan.core.records import OptimizerState
 from whynan.core.session import Birth, Session
@@ -40,7 +40,7 @@ CAUSE = Cause(
         Advice(
             "optimizer-epsilon",
             "Give the optimizer an epsilon, 1e-8 in float32.",
-            (Edit("keyword", "1e-8", (), (), "eps"), Edit("divisor", "({} + 1e-8)")),
+            (Edit("keyword", "1e-8", keyword="eps", half="1e-4"), Edit("divisor", "({} + 1e-8)", half="({} + 1e-4)")),
         ),
         Advice("skip-zero-gradients", "Skip parameters whose gradient is exactly 0."),
     ),
@@ -59,7 +59,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         return None
     facts = []
     if zero is not None:
-        facts.append(extent(zero) + (f", {zero.stats.zero} of {zero.stats.numel} exactly 0" if zero.stats.zero else ""))
+        facts += with_zeros(zero, "divisor")
     if without is not None:
         facts.append(f"{without.type} was made with eps = 0")
     who = without.type if without is not None else called(birth)

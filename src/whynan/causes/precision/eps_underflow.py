@@ -25,11 +25,12 @@ References
 
 from __future__ import annotations
 
+from whynan.causes._conditions import in_half
 from whynan.causes._epsilon import Lost, lost_behind
 from whynan.causes._floats import limits, rounded
 from whynan.causes._functions import POLES, log_argument, subject
 from whynan.causes._operands import argument, divisors, meets
-from whynan.causes._words import at_rows, called, num
+from whynan.causes._words import at_rows, called, num, zeros
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operand, Operation, TensorStats
 from whynan.core.session import Birth, Session
@@ -42,7 +43,11 @@ CAUSE = Cause(
     doubt="Wrong if the operand was exactly the negative of the constant.",
     remedies=(
         Advice("representable-epsilon", "Use an epsilon that the format holds at that magnitude, and add it last."),
-        Advice("compute-in-float32", "Compute this part in float32: x.float() before it, under autocast with enabled=False."),
+        Advice(
+            "compute-in-float32",
+            "Compute this part in float32: x.float() before it, under autocast with enabled=False.",
+            when=in_half,
+        ),
     ),
 )
 PROTECTED = frozenset({"sqrt", "rsqrt", "pow", "acos", "asin", "atanh", "logit"})
@@ -88,7 +93,7 @@ def _evidence(lost: Lost, result: TensorStats) -> tuple[str, ...]:
         near_zero = f"the smallest positive {result.dtype} is {num(held.least)}"
         facts.append(near_zero if value == 0 else f"{result.dtype} resolves {num(held.eps)} next to 1")
     if result.zero:
-        facts.append(f"{result.zero} of {result.numel} results are exactly 0")
+        facts.append(zeros(result, "result"))
     return tuple(facts)
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 
+from whynan.causes._conditions import unless
 from whynan.causes._floats import limits
 from whynan.causes._flow import upstream
 from whynan.causes._operands import constants, output_type
@@ -33,6 +34,12 @@ from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operation
 from whynan.core.session import Birth, Session
 
+
+def _is_negative(birth: Birth, session: Session) -> bool:
+    """Whether the constant is one that masks."""
+    return _found(birth, session)[1] < 0
+
+
 CAUSE = Cause(
     name="fp16-constant-overflow",
     title="a constant that float16 cannot hold",
@@ -40,8 +47,17 @@ CAUSE = Cause(
     why="float16 holds at most 65504, so the constant becomes infinite; times 0 it is NaN.",
     doubt="Wrong if the infinity was written on purpose.",
     remedies=(
-        Advice("use-finfo-min", "Write torch.finfo(x.dtype).min in place of the constant."),
-        Advice("mask-with-boolean", "Use masked_fill with a boolean mask instead of adding or multiplying a large constant."),
+        Advice("use-finfo-min", "Write torch.finfo(x.dtype).min in place of the constant.", when=_is_negative),
+        Advice(
+            "mask-with-boolean",
+            "Use masked_fill with a boolean mask instead of adding or multiplying a large constant.",
+            when=_is_negative,
+        ),
+        Advice(
+            "compute-in-float32",
+            "Compute this operation in float32 (x.float(), or autocast with enabled=False around it), or write a smaller constant.",
+            when=unless(_is_negative),
+        ),
     ),
 )
 COPIES = frozenset({"_to_copy", "to", "copy", "half", "type_as"})
@@ -52,20 +68,30 @@ BETWEEN = COPIES | frozenset(["mul", "add", "sub", "neg", "clone", "masked_fill"
 def probe(birth: Birth, session: Session) -> Verdict | None:
     if birth.direction == "optimizer":
         return None
+    found, value = _found(birth, session)
+    if found is not None:
+        return _verdict(birth, found, value, 0.95 if found is birth.operation else 0.96)
+    if not math.isinf(value):
+        return None
+    summary = f"{called(birth)} was given the float16 constant {num(value)}{at_rows(birth)}"
+    return Verdict(0.6, summary, ("float16 holds at most 65504", f"the constant arrived as {num(value)}"))
+
+
+def _found(birth: Birth, session: Session) -> tuple[Operation | None, float]:
+    """The operation that took the constant in, and the constant; without an operation what has become of it, 0 if there is none."""
     direct = _too_large(birth.operation)
     if direct is not None:
-        return _verdict(birth, birth.operation, direct, 0.95)
+        return birth.operation, direct
     for operand in birth.operation.inputs:
         if not operand.stats.inf:
             continue
         if operand.constant is not None and math.isinf(operand.constant) and operand.stats.dtype == "float16":
-            summary = f"{called(birth)} was given the float16 constant {num(operand.constant)}{at_rows(birth)}"
-            return Verdict(0.6, summary, ("float16 holds at most 65504", f"the constant arrived as {num(operand.constant)}"))
+            return None, operand.constant
         for found in upstream(session, operand, BETWEEN):
             value = _too_large(found)
             if value is not None:
-                return _verdict(birth, found, value, 0.96)
-    return None
+                return found, value
+    return None, 0.0
 
 
 def _too_large(operation: Operation) -> float | None:

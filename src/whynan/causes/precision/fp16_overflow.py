@@ -24,12 +24,13 @@ References
 
 from __future__ import annotations
 
-from whynan.causes._functions import EXPONENTIALS
+from whynan.causes._functions import EXPONENTIALS, LINEAR
 from whynan.causes._operands import output_type
 from whynan.causes._words import at_rows, called, extent, outcome
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.session import Birth, Session
 
+PRODUCTS = LINEAR | frozenset("mul sum pow square prod cumsum add linalg_vector_norm norm scaled_dot_product_attention".split())
 CAUSE = Cause(
     name="fp16-overflow",
     title="a value beyond the range of float16",
@@ -39,7 +40,11 @@ CAUSE = Cause(
     remedies=(
         Advice("use-bfloat16", "Use bfloat16 instead of float16: the same speed with the range of float32."),
         Advice("compute-in-float32", "Compute this operation in float32 (x.float(), or autocast with enabled=False around it)."),
-        Advice("scale-before-product", "Scale before the product or sum instead of after it; take a mean instead of a sum."),
+        Advice(
+            "scale-before-product",
+            "Scale before the product or sum instead of after it; take a mean instead of a sum.",
+            when=lambda birth, session: birth.operation.op in PRODUCTS,
+        ),
     ),
 )
 SINGULAR = frozenset("log log2 log10 log1p reciprocal atanh lgamma digamma erfinv logit xlogy".split())

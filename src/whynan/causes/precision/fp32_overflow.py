@@ -26,11 +26,11 @@ from __future__ import annotations
 
 from whynan.causes._floats import limits
 from whynan.causes._flow import producer
-from whynan.causes._functions import EXPONENTIALS, subject
-from whynan.causes._operands import divisors, exponent, is_zero, meets, number, output_type
-from whynan.causes._words import at_rows, called, extent, num, outcome
+from whynan.causes._functions import EXPONENTIALS, divides_by_zero, subject
+from whynan.causes._operands import output_type
+from whynan.causes._words import at_rows, called, extent, made_by, num, outcome
 from whynan.core.catalogue import Advice, Cause, Verdict
-from whynan.core.records import Operation
+from whynan.core.operands import operands
 from whynan.core.session import Birth, Session
 
 CAUSE = Cause(
@@ -57,27 +57,22 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         return None
     dtype = output_type(operation)
     held = limits(dtype)
-    if held is None or dtype == "float16" or any(not one.stats.finite for one in operation.inputs) or _by_zero(operation):
+    if held is None or dtype == "float16" or any(not one.stats.finite for one in operation.inputs) or divides_by_zero(operation):
         return None
-    largest = max((one.stats.absmax or 0.0 for one in operation.inputs), default=0.0)
+    given = operands(operation)
+    largest = max((one.stats.absmax or 0.0 for one in given), default=0.0)
     if largest < LARGE and operation.op not in ("pow", "prod", "cumprod", "div", "float_power"):
         return None
     confidence = 0.8 if operation.float64_finite is not False else 0.5
-    facts = [extent(one) for one in operation.inputs[:3]]
+    facts = [extent(one) for one in given[:3]]
     facts.append(f"result: {outcome(operation)}; {dtype} holds at most {num(held.largest)}")
-    big = next((one for one in operation.inputs if one.stats.absmax == largest), None)
+    big = next((one for one in given if one.stats.absmax == largest), None)
     made = producer(session, big)
     if made is not None:
-        facts.append(f"the largest operand comes out of {made.op}" + (f" on line {made.site.line}" if made.site else ""))
+        facts.append(f"the largest operand comes out of {made_by(made, birth)}")
     within = "the derivative of " if birth.direction == "backward" else ""
     name = called(birth, subject(birth, session) or operation)
     return Verdict(confidence, f"{within}{name} exceeded {num(held.largest)}, the largest {dtype}{at_rows(birth)}", tuple(facts))
-
-
-def _by_zero(operation: Operation) -> bool:
-    base = operation.operand("base") or operation.operand("input")
-    power = operation.op in ("pow", "float_power") and (exponent(operation) or 0.0) < 0
-    return any(meets(one, is_zero) for one in divisors(operation)) or (power and meets(base, is_zero)) or number(operation, "other") == 0.0
 
 
 EXAMPLE = """

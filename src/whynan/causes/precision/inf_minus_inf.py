@@ -28,8 +28,9 @@ import math
 
 from whynan.causes._flow import producer
 from whynan.causes._operands import all_meet
-from whynan.causes._words import at_rows, called
+from whynan.causes._words import at_rows, called, extent, made_by
 from whynan.core.catalogue import Advice, Cause, Verdict
+from whynan.core.operands import is_number, operands
 from whynan.core.records import Operand
 from whynan.core.session import Birth, Session
 
@@ -53,7 +54,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     operation = birth.operation
     if not operation.makes_nan or any(one.stats.nan for one in operation.inputs):
         return None
-    infinite = [one for one in operation.inputs if one.stats.inf]
+    infinite = [one for one in operands(operation) if one.stats.inf]
     if operation.op in DIFFERENCES and len(infinite) >= 2:
         known = all(one.at_birth for one in infinite)
         if known and not all(all_meet(one, math.isinf) for one in infinite[:2]):
@@ -65,16 +66,18 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         confidence = 0.8
     else:
         return None
-    facts = tuple(_fact(session, one) for one in infinite)
+    facts = tuple(_fact(birth, session, one) for one in infinite)
     if birth.direction == "backward":
         confidence -= 0.2
     return Verdict(confidence, f"{called(birth)} took infinity from infinity{at_rows(birth)}", facts)
 
 
-def _fact(session: Session, operand: Operand) -> str:
+def _fact(birth: Birth, session: Session, operand: Operand) -> str:
     stats = operand.stats
+    if is_number(operand):
+        return extent(operand)
     made = producer(session, operand)
-    origin = f", made by {made.op}" + (f" on line {made.site.line}" if made.site else "") if made is not None else ""
+    origin = f", made by {made_by(made, birth)}" if made is not None else ""
     return f"the {operand.role} holds {stats.posinf} inf and {stats.neginf} -inf{origin}"
 
 

@@ -25,9 +25,10 @@ from __future__ import annotations
 
 from whynan.causes._flow import upstream
 from whynan.causes._functions import SPREADS
-from whynan.causes._operands import divisors, is_zero, meets, number
-from whynan.causes._words import called, shape
+from whynan.causes._operands import all_meet, divisors, is_zero, meets, number
+from whynan.causes._words import called, extent, shape
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
+from whynan.core.operands import is_number
 from whynan.core.records import Operand
 from whynan.core.session import Birth, Session
 
@@ -41,7 +42,7 @@ CAUSE = Cause(
         Advice(
             "count-at-least-one",
             "Sum the loss and divide by the number of valid elements, but at least 1.",
-            (Edit("divisor", "{}.clamp_min(1)", calls=("div", "true_divide", "divide")),),
+            (Edit("divisor", "{}.clamp_min(1)", calls=("div", "true_divide", "divide"), number="max({}, 1)"),),
         ),
         Advice("skip-empty-batch", "Leave batches without a valid element out."),
     ),
@@ -82,17 +83,25 @@ def _ignored(birth: Birth) -> Verdict | None:
 
 def _count_of_zero(birth: Birth, session: Session) -> Verdict | None:
     operation = birth.operation
-    if number(operation, "other") == 0:
-        whole = isinstance(operation.scalars.get("other"), int)
-        return Verdict(0.93 if whole else 0.8, f"{called(birth)} divided by the count 0", ("the divisor is the number 0",))
     count = next((one for one in divisors(operation) if meets(one, is_zero)), None)
     if count is None or not meets(operation.operand("dividend"), is_zero):
         return None
+    if is_number(count):
+        return _number_of_zero(birth, count)
     confidence = 0.95 if count.stats.dtype in WHOLE else _of_mask(session, count)
     if not confidence:
         return None
-    facts = (f"the divisor ({shape(count.stats)}) is 0", "it is a count: a whole number or the sum of a mask")
+    facts = (extent(count), "it is a count: a whole number or the sum of a mask")
     return Verdict(confidence, f"{called(birth)} divided a sum of 0 by a count of 0", facts)
+
+
+def _number_of_zero(birth: Birth, count: Operand) -> Verdict | None:
+    """A number is a count of nothing only if all that was divided by it is 0."""
+    dividend = birth.operation.operand("dividend")
+    if dividend is None or not all_meet(dividend, is_zero):
+        return None
+    whole = count.stats.dtype == "int"
+    return Verdict(0.93 if whole else 0.8, f"{called(birth)} divided 0 by the count 0", (extent(dividend), extent(count)))
 
 
 def _of_mask(session: Session, count: Operand) -> float:

@@ -53,7 +53,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     trend, rate = session.trend, max(rates(session), default=0.0)
     if not any(one.type.lower() in ADAMS for one in session.optimizers) or not 0 < rate < math.inf:
         return None
-    jump = next((i for i, ratio in enumerate(trend.update_ratio) if math.isfinite(ratio) and ratio > JUMP), None)
+    jump = next((i for i, ratio in enumerate(trend.update_ratio) if ratio is not None and JUMP < ratio < math.inf), None)
     if jump is None or len(trend.update_ratio) - jump > 20:
         return None
     bound = BOUND * rate * (len(trend.update_ratio) - jump)
@@ -81,7 +81,15 @@ from torch import nn
 torch.manual_seed(0)
 model = nn.Sequential(nn.Embedding(12, 4), nn.Linear(4, 1))
 optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
-precision = torch.float16
+
+
+def stored(state, precision):
+    for moments in state["state"].values():
+        for name in ("exp_avg", "exp_avg_sq"):
+            moments[name] = moments[name].to(precision).float()
+    return state
+
+
 for step in range(6):
     rows = torch.arange(12) if step < 4 else torch.arange(6) + 6 * (step % 2)
     loss = 1e-3 * (torch.exp(model(rows)) - 0.5).pow(2).mean()
@@ -91,11 +99,8 @@ for step in range(6):
     if step == 3:
         state = optimizer.state_dict()
         state["param_groups"][0]["lr"] = 0.1
-        for moments in state["state"].values():
-            for name in ("exp_avg", "exp_avg_sq"):
-                moments[name] = moments[name].to(precision).float()  # culprit
         optimizer = torch.optim.Adam(model.parameters())
-        optimizer.load_state_dict(state)
+        optimizer.load_state_dict(stored(state, torch.float16))  # culprit
     print(f"step {step} loss {loss.item():.4g}")
 """
 TWIN = EXAMPLE.replace("torch.float16", "torch.float32")
