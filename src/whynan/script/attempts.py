@@ -15,10 +15,12 @@ from typing import Any
 
 from whynan.core.backend import Passing, StepBackend, Stopped
 from whynan.core.faults import is_ours
+from whynan.core.places import user_frame
 from whynan.script import random_states
 from whynan.script.capture import Captured, capture
 from whynan.script.deadline import Deadline
 from whynan.script.diversion import Diversion
+from whynan.script.handlers import will_be_caught
 from whynan.script.hooks import PLAIN, Again, PlainAttempt
 from whynan.script.journal import Journal
 from whynan.script.silence import Silence
@@ -178,6 +180,12 @@ class Runtime:
                 self.backend.loop_left()
             except Exception as error:
                 self.fault("leaving a loop", error)
+
+    def will_be_caught(self, attempt: Attempt, error: BaseException) -> bool:
+        """Whether the script catches `error`, which is leaving `attempt`, further out and goes on."""
+        frame = user_frame(sys._getframe())
+        site = attempt.site
+        return frame is not None and will_be_caught(error, frame, site.line if site.kind == "loop" else None)
 
     def begin_replay(self, attempt: Attempt) -> None:
         try:

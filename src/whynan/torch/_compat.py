@@ -119,9 +119,16 @@ def unwrapped(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
+def is_wrapped(tensor: torch.Tensor) -> bool:
+    """Whether a transform of `torch.func` is at work on it."""
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
+
+
 def is_batched(tensor: torch.Tensor) -> bool:
-    """Whether it stands for many tensors at once, inside `torch.func.vmap`."""
+    """Whether it stands for many tensors at once: inside `torch.func.vmap`, or one of the batched gradients of `autograd.grad`."""
     functorch = torch._C._functorch
+    if functorch.is_legacy_batchedtensor(tensor):
+        return True
     while functorch.is_functorch_wrapped_tensor(tensor):
         if functorch.is_batchedtensor(tensor):
             return True

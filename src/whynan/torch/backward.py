@@ -62,7 +62,7 @@ class BackwardWatch:
             start = perf_counter()
             roots = outputs if len(outputs) == 1 and isinstance(outputs[0], torch.Tensor) else tensors_of(outputs)
             try:
-                self._before(roots)
+                self._before(roots, kwargs)
             except Exception as error:
                 state.fault("checking a loss", error)
             thread = get_ident()
@@ -105,7 +105,7 @@ class BackwardWatch:
         if self._depth and self._is_nested() or state.compiles and _compat.compiling():
             return self._original(outputs, *args, **kwargs)
         roots = tensors_of(outputs)
-        state.unseen("checking a loss", self._before, roots)
+        state.unseen("checking a loss", self._before, roots, kwargs)
         frames = state.replay.trace.where.engine_frames if state.replay is not None else []
         frames.append(user_frame(sys._getframe(2)))
         self._enter_thread(get_ident())
@@ -125,7 +125,8 @@ class BackwardWatch:
 
     # ---- before ----
 
-    def _before(self, roots: Sequence[torch.Tensor]) -> None:
+    def _before(self, roots: Sequence[torch.Tensor], kwargs: dict[str, Any]) -> None:
+        """A root of `autograd.grad` that is not finite harms nothing by itself: what it gives is looked at afterwards."""
         state = self._state
         single = len(roots) == 1 and roots[0].numel() == 1 and roots[0].is_floating_point()
         try:
@@ -137,9 +138,8 @@ class BackwardWatch:
             if not self._abstract:
                 raise
             return
-        if bad and not state.scaling.is_scaled(bad):
-            losses = [state.scaling.unscaled(r) for r in bad]
-            self._hits.harm("loss", bad, roots, values=[v if v is not None else r for v, r in zip(losses, bad, strict=True)])
+        if bad and kwargs.get("accumulate_grad"):
+            self._report_loss(roots, bad)
         if state.replay is not None and state.trace_step is None:
             return
         stack = state.runtime.stack if state.closure_level is None else state.stack
@@ -195,7 +195,8 @@ class BackwardWatch:
         if self._abstract:
             return
         if not kwargs.get("accumulate_grad"):
-            self._given(roots, results, args[3] if len(args) > 3 else ())
+            if results and len(args) > 3:
+                self._given(roots, results, args[3], create_graph=bool(args[2]))
             return
         state, policy = self._state, self._policy
         if policy is None or not policy.settled or policy.fresh_leaves:
@@ -211,14 +212,29 @@ class BackwardWatch:
         if policy is None or policy.handwork.by_hand is not False:
             self._note_handwork([p for p in leaves if p.grad is not None])
 
-    def _given(self, roots: Sequence[torch.Tensor], results: Any, inputs: Any) -> None:
-        """After `autograd.grad`, which gives the gradients of `inputs` as `results`."""
-        grads = [r for r in results or () if isinstance(r, torch.Tensor)]
-        if grads and self._state.gate.suspicious(grads):
-            pairs = [(i, r) for i, r in zip(inputs, results, strict=False) if isinstance(r, torch.Tensor) and not finite(r)]
-            pairs = [(i, r) for i, r in pairs if not self._is_probe(i)]
-            self._report(roots, [i for i, _ in pairs], [r for _, r in pairs])
+    def _given(self, roots: Sequence[torch.Tensor], results: Any, inputs: Any, *, create_graph: bool) -> None:
+        """After `autograd.grad`, which gives the gradients of `inputs` as `results`. Those with a graph of their own come back in another
+        loss; the functions of `torch.func` always make one."""
+        pairs = [(i, r) for i, r in zip(inputs, results, strict=False) if isinstance(r, torch.Tensor)]
+        if any(is_abstract(r) for _, r in pairs):
+            return
+        if not create_graph or any(_compat.is_wrapped(r) for _, r in pairs):
+            self._check_given(roots, [(i, r) for i, r in pairs if not self._is_probe(i)])
         self._note_handwork(self._state.registry.note_leaves([i for i in inputs if isinstance(i, torch.Tensor)]))
+
+    def _check_given(self, roots: Sequence[torch.Tensor], pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
+        """A script that looks at its losses itself may leave out one that is not finite and yet gives finite gradients."""
+        spoiled = self._state.gate.suspicious([r for _, r in pairs])
+        if spoiled or pairs and not self._state.runtime.sites.checks_finite:
+            self._report_loss(roots, [r for r in roots if not finite(r)])
+        bad = [(i, r) for i, r in pairs if not finite(r)] if spoiled else []
+        self._report(roots, [i for i, _ in bad], [r for _, r in bad])
+
+    def _report_loss(self, roots: Sequence[torch.Tensor], bad: Sequence[torch.Tensor]) -> None:
+        scaling = self._state.scaling
+        if bad and not scaling.is_scaled(bad):
+            losses = [scaling.unscaled(r) for r in bad]
+            self._hits.harm("loss", bad, roots, values=[v if v is not None else r for v, r in zip(losses, bad, strict=True)])
 
     def _report(self, roots: Sequence[torch.Tensor], bad: list[torch.Tensor], values: list[Any]) -> None:
         if bad and not self._belongs_to_scale(roots, bad):

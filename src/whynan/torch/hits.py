@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -22,7 +24,8 @@ from whynan.torch.scaling import SKIPS
 class Hits:
     """`pending`: what a script that checks for itself has not used yet. Its `attempt` is then the one in which it may be used; the backward
     was `_chosen`'s, and `_bad_leaves` are those that got a bad gradient. `left_out`: the last step whose
-    update the script threw away."""
+    update the script threw away, which ended when `_done` steps were counted. `_caught`: the last exception that the script will catch,
+    by its id (it would keep the tensors of its frames alive), and when it was told."""
 
     def __init__(self, state: RunState, conclusion: Conclusion) -> None:
         self._state, self._conclusion = state, conclusion
@@ -32,6 +35,8 @@ class Hits:
         self._skipped = 0
         self.left_out: Found | None = None
         self._given_up: Found | None = None
+        self._done = 0
+        self._caught = (0, 0.0)
 
     def harm(self, what: What, tensors: Sequence[torch.Tensor], roots: Sequence[torch.Tensor], values: list[Any] | None = None) -> None:
         """`tensors` are not finite (for a gradient: the leaves whose gradients, `values`, are not)."""
@@ -64,10 +69,15 @@ class Hits:
         state = self._state
         if state.replaying or not state.policies.replayed_for_exception(attempt, state.stack):
             return False
-        if not may_be_non_finite(error, error.__traceback__):
+        if not may_be_non_finite(error, error.__traceback__) or self._is_told(attempt, error):
             return False
         step = attempt.noted.steps_before if attempt.noted is not None else state.counter.done
-        return self._at_end(Found("exception", [], step, attempt, user_site(), error))
+        found = Found("exception", [], step, attempt, user_site(), error)
+        if not self._will_be_caught(attempt, error):
+            return self._at_end(found)
+        if self.pending is not None:
+            return False  # what it was raised for is decided where that attempt ends
+        return not self._leave_out(replace(found, error=None, attempt=None), whole=True) and self._at_end(found)
 
     def written_by_hand(self, attempt: Any, bad: list[torch.Tensor]) -> bool:
         """Parameters that were updated without an optimizer are not finite at the end of the attempt."""
@@ -140,13 +150,37 @@ class Hits:
         if pending is None or pending.attempt is not attempt:
             return False
         self.pending, self._given_up = None, None
-        self._skipped += 1
-        spoiled = any(not finite(leaf) for leaf in self._state.registry.leaves())
-        if error is not None or spoiled or attempt.leaving or self._skipped >= SKIPS:
+        registry = self._state.registry
+        spoiled = any(not finite(leaf) and registry.started_finite(leaf) for leaf in registry.leaves())
+        ended = spoiled or attempt.leaving or error is not None and not self._will_be_caught(attempt, error)
+        if ended or not self._leave_out(pending, whole=self._chosen is attempt):
             attempt.noted.leaves = self._chosen.noted.leaves
             return self._at_end(pending)
-        self.left_out = pending
         return False
+
+    def _leave_out(self, found: Found, whole: bool) -> bool:
+        """The script goes on without the step's update, as it may some times in a row. `whole`: an update has no more than this step, so
+        that one in between, which the script need not have looked at, was used."""
+        self._skipped = 1 + (0 if whole and found.step > self._done else self._skipped)
+        if self._skipped >= SKIPS:
+            return False
+        self.left_out = found
+        self._done = self._state.counter.done if found.what == "exception" else found.step + 1
+        return True
+
+    def _will_be_caught(self, attempt: Any, error: BaseException) -> bool:
+        """A handler of the script's throws the step away as `continue` does. In a live trace the step was asked for."""
+        if self._state.replay is not None or not self._state.runtime.will_be_caught(attempt, error):
+            return False
+        self._caught = id(error), perf_counter()
+        return True
+
+    def _is_told(self, attempt: Any, error: BaseException) -> bool:
+        """Whether `error`, or what it was raised for, has left an attempt inside this one and was told to be caught."""
+        part: BaseException | None = error
+        while part is not None and id(part) != self._caught[0]:
+            part = part.__context__
+        return part is not None and attempt.started < self._caught[1]
 
     def next_step(self) -> None:
         """A later step has begun: that an update was left out was not the end."""
@@ -156,12 +190,12 @@ class Hits:
     def loop_left(self) -> None:
         """The script leaves a loop. If it left out the update of the step before, that is why, and the attempt is over."""
         left_out = self.left_out
-        if left_out is not None and left_out.step == self._state.counter.done - 1:
+        if left_out is not None and self._state.counter.done == self._done:
             self._given_up = left_out
 
     def run_ended(self, in_order: bool) -> None:
         """Record the incident of a script that ended itself after a step that it left out. Raises `Stopped`."""
         found = self._given_up if in_order else self.left_out
-        if found is not None and found.step == self._state.counter.done - 1 and self._state.watching:
+        if found is not None and self._state.counter.done == self._done and self._state.watching:
             reason = "the script had left the step when it turned out that it ended the run because of it"
             self._conclusion.conclude(found, None, NotReproduced(reason, self._state.trace_command(found.step)), ())

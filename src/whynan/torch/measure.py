@@ -43,6 +43,8 @@ def plain(tensor: torch.Tensor) -> torch.Tensor | None:
     tensor = unwrapped(tensor.detach())
     if hasattr(tensor, "to_local"):
         tensor = tensor.to_local()
+    if tensor._is_zerotensor():  # forward-mode derivatives: nothing is stored
+        return torch.zeros(tensor.shape, dtype=tensor.dtype, device=tensor.device)
     if tensor.is_quantized or tensor.is_meta or tensor.dtype is torch.float4_e2m1fn_x2:
         return None
     if tensor.layout is not torch.strided or tensor.is_nested:

@@ -126,7 +126,7 @@ class Registry:
         self.owned  # noqa: B018  refreshes the ids
         for leaf in _leaves_below(roots):
             if id(leaf) not in self._owned_ids and isinstance(leaf, nn.Parameter | torch.Tensor):
-                self.orphans[id(leaf)] = weakref.ref(leaf)
+                self._met_orphan(leaf)
                 found = True
         return found
 
@@ -138,8 +138,14 @@ class Registry:
         """Those of `autograd.grad`'s inputs that are leaves; they are watched from now on."""
         self.owned  # noqa: B018  refreshes the ids
         leaves = [t for t in inputs if t.is_leaf and t.requires_grad]
-        self.orphans.update({id(t): weakref.ref(t) for t in leaves if id(t) not in self._owned_ids})
+        for leaf in leaves:
+            if id(leaf) not in self._owned_ids:
+                self._met_orphan(leaf)
         return leaves
+
+    def _met_orphan(self, leaf: torch.Tensor) -> None:
+        self.orphans[id(leaf)] = weakref.ref(leaf)
+        self._note_bad_from_start([leaf])
 
     def buffers(self) -> list[tuple[str, nn.Module, torch.Tensor]]:
         """Floating-point buffers that were finite when first seen."""
