@@ -9,6 +9,7 @@ from whynan.core.records import Operand, Operation, Site, TensorStats
 from whynan.core.session import Birth
 
 SHOWN = 5
+MATRICES = {"mat1": "input", "batch1": "input", "mat2": "second matrix", "batch2": "second matrix"}
 WIDEST = 60  # characters of an expression that are shown
 
 
@@ -49,7 +50,7 @@ def shape(stats: TensorStats) -> str:
 
 def extent(operand: Operand) -> str:
     """`the argument (float32 4x6) runs from 0 to 0.98`, `the divisor is the number 0`."""
-    stats, role = operand.stats, "other operand" if operand.role == "other" else operand.role
+    stats, role = operand.stats, _role(operand)
     if is_number(operand):
         return f"the {role} is the number {num(operand.constant)}"
     named = f"the {role} ({shape(stats)})"
@@ -58,6 +59,13 @@ def extent(operand: Operand) -> str:
     if stats.min == stats.max and stats.finite:
         return f"{named} is {num(stats.min)}" + ("" if stats.numel == 1 else " throughout")
     return f"{named} runs from {num(stats.min)} to {num(stats.max)}"
+
+
+def _role(operand: Operand) -> str:
+    """The kernel's name of an operand where a user knows it, else the user's."""
+    if operand.role in MATRICES and operand.source == "parameter":
+        return "weight"
+    return MATRICES.get(operand.role) or ("other operand" if operand.role == "other" else operand.role)
 
 
 def zeros(stats: TensorStats, noun: str) -> str:

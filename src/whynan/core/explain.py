@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from whynan.core.catalogue import Advice, Catalogue, Cause, Entry, Verdict
 from whynan.core.incident import Diagnosis
 from whynan.core.records import Operation, Site
@@ -14,10 +16,16 @@ MOST = 6
 
 def explain(birth: Birth, session: Session, catalogue: Catalogue) -> tuple[Diagnosis, ...]:
     """The diagnoses, the likeliest first; empty where no cause of the catalogue fits."""
+    birth = _as_written(birth)
     asked = ((entry.cause, _verdict(entry, birth, session)) for entry in catalogue)
     found = [(cause, verdict) for cause, verdict in asked if verdict is not None and verdict.confidence >= LEAST]
     found.sort(key=_rank)
     return tuple(_diagnosis(cause, verdict, birth, session) for cause, verdict in found[:MOST])
+
+
+def _as_written(birth: Birth) -> Birth:
+    """What the user wrote into a backward pass is the derivative of nothing: it is judged by its own operands, as in a forward pass."""
+    return replace(birth, direction="forward") if birth.operation.by_hand else birth
 
 
 def _verdict(entry: Entry, birth: Birth, session: Session) -> Verdict | None:

@@ -141,6 +141,7 @@ def _birth(origin: Origin, walk: Walk, session: Session) -> Birth:
         chain=chain,
         from_infinity=origin.from_infinity,
         origin_name=operand.name if operand else None,
+        since_made=outside == "buffer" and operand is not None and operand.name in session.never_finite,
     )
 
 

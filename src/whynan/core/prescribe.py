@@ -8,6 +8,7 @@ import linecache
 from dataclasses import replace
 
 from whynan.core.catalogue import Advice, Catalogue, Edit, find
+from whynan.core.floors import making
 from whynan.core.incident import Diagnosis, Remedy
 from whynan.core.operands import numbers
 from whynan.core.records import Operation, Site
@@ -40,9 +41,20 @@ def _change(advice: Advice, site: Site | None, operation: Operation) -> str | No
         expression = rewritten(site.expression, replace(edit, template=template)) if template else None
         if expression is None or site.source.count(site.expression) != 1:
             continue
+        edit = replace(edit, template=template or "")
         if "torch." not in expression or "torch." in site.source or _binds_torch(site.file):
-            return f"- {site.source}\n+ {site.source.replace(site.expression, expression)}"
+            return _where_made(edit, site) or f"- {site.source}\n+ {site.source.replace(site.expression, expression)}"
     return None
+
+
+def _where_made(edit: Edit, site: Site) -> str | None:
+    """In words, of a divisor that is used again: a floor at one use would only move the failure to the next."""
+    made = making(site) if edit.part == "divisor" else None
+    if made is None:
+        return None
+    again = f" also on line{'s' * (len(made.others) > 1)} {', '.join(map(str, made.others))}" if made.others else " more than once there"
+    floored = edit.template.replace("{}", made.name)
+    return f"Floor it where it is made, after line {made.line}: {made.name} = {floored}. It is used{again}."
 
 
 def _template(edit: Edit, operation: Operation) -> str:

@@ -95,8 +95,9 @@ class Operation:
     tells whether these rows are rows of the batch. `absorbed` counts elements at which adding or
     subtracting a non-zero constant left the other operand as it was; `degrees` is n - correction of a variance.
     `float64_finite` tells of an operation that made the first non-finite value whether the same operation in float64 on the same
-    operands is finite wherever the operands are (None: not tried). `failed` is the message of an operation that raised; `writes` names
-    the parameters and buffers that it wrote.
+    operands is finite wherever the operands are (None: not tried). `by_hand` marks an operation of the backward pass that the user wrote
+    there (in an autograd.Function, in a hook): it is the derivative of nothing. `failed` is the message of an operation that raised;
+    `writes` names the parameters and buffers that it wrote.
     """
 
     index: int
@@ -118,6 +119,7 @@ class Operation:
     absorbed: int = 0
     degrees: float | None = None
     float64_finite: bool | None = None
+    by_hand: bool = False
     failed: str | None = None
     writes: tuple[str, ...] = ()
 

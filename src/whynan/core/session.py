@@ -45,7 +45,8 @@ class Session:
 
     `seeds` are what went bad; `operations` the traced step in order (empty where the replay was impossible). `parameters` names the
     gradients or parameters that became non-finite, `dataset_indices` the indices of the batch's rows in the
-    dataset. `made` tells where a parameter was created or last initialised. `faults`: probes of the catalogue that failed.
+    dataset. `made` tells where a parameter was created or last initialised. `never_finite` names the buffers and other constants of
+    modules that were not finite when first seen and that nothing has written since. `faults`: probes of the catalogue that failed.
     """
 
     step: int
@@ -63,6 +64,7 @@ class Session:
     scale: float | None = None
     kind: Kind | None = None
     made: dict[str, Site] = field(default_factory=dict)
+    never_finite: frozenset[str] = frozenset()
     faults: list[str] = field(default_factory=list)
     _flow: Flow | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -81,6 +83,7 @@ class Birth:
     `operation` is the one that made it (for a value that was there before the step: the first that consumed it). `op` is its name in
     the report: the canonical operation, or `input`, `parameter` -> `param`, `buffer` for a value from outside. `operand` is then the
     tensor that carried it in. `chain` holds the indices of the operations from the birth to what went bad, the birth first.
+    `since_made`: the tensor was not finite when it was made, so no step is to blame.
     """
 
     operation: Operation
@@ -95,3 +98,4 @@ class Birth:
     chain: tuple[int, ...] = ()
     from_infinity: bool = False
     origin_name: str | None = None
+    since_made: bool = False

@@ -97,6 +97,7 @@ def born(birth: Birth) -> Origin:
         parameters=None if birth.parameters is None else texts(birth.parameters),
         inputs=[Input(text(operand.role), *statistics(operand.stats)) for operand in operands(operation)],
         output=output(operation),
+        since_made=optional(birth.origin_name) if birth.since_made else None,
     )
 
 

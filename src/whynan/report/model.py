@@ -60,7 +60,8 @@ class Input(msgspec.Struct, frozen=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """`column` counts characters on the line as it stands in the file; `source` is that line without its indentation."""
+    """`column` counts characters on the line as it stands in the file; `source` is that line without its indentation;
+    `since_made` names the constant that was not finite when it was made."""
 
     direction: Literal["forward", "backward", "optimizer"] | None
     op: str | None
@@ -78,6 +79,7 @@ class Origin(msgspec.Struct, frozen=True):
     parameters: list[str] | None
     inputs: list[Input]
     output: Output | None
+    since_made: str | None = None
 
 
 class Link(msgspec.Struct, frozen=True):

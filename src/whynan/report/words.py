@@ -81,6 +81,8 @@ def born_by(incident: IncidentPart) -> str | None:
         return None
     if origin.op == "input":
         return "it came with the input of the step"
+    if origin.since_made is not None:
+        return f"{origin.since_made} is not finite since it was made; no step of the training made it so"
     if origin.op in ("param", "buffer"):
         return f"it was already in a {'parameter' if origin.op == 'param' else 'buffer'} before this step"
     names = [name for name in (origin.autograd_node, written(origin.call)) if name and name.rpartition(".")[2] != origin.op]

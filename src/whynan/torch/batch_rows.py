@@ -37,6 +37,12 @@ class BatchRows:
         storage.from_batch = tensor.dim() > 0 and not tensor.requires_grad
         storage.rows = tensor.shape[0] if storage.from_batch else 0
 
+    def differentiated(self, tensor: torch.Tensor, storage: Storage) -> None:
+        """A leaf that the step made and differentiates by: an input of its own making. (What was made of gradients are weights.)"""
+        if tensor.dim() and not storage.from_gradient and not storage.from_batch:
+            storage.from_batch = True
+            self.made([tensor])
+
     def made(self, tensors: Iterable[torch.Tensor]) -> None:
         """Tensors that the step makes: used only if no other is met."""
         self._made.update(t.shape[0] for t in tensors if t.dim())

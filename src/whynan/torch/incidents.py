@@ -19,10 +19,12 @@ from whynan.core.prescribe import prescribe
 from whynan.core.records import Site
 from whynan.core.session import NotReproduced, Reproduced, Seed, Session, What
 from whynan.core.user_code import is_user_file
+from whynan.torch.constants import never_finite
 from whynan.torch.measure import measure
 from whynan.torch.names import Names, collect
 from whynan.torch.registry import Registry
 from whynan.torch.trace import Trace
+from whynan.torch.trained import is_trained
 
 
 @dataclass(slots=True)
@@ -87,9 +89,10 @@ def conclude(
         names=bad,
         seeds=seed if isinstance(replay, Reproduced) else (),
         operations=trace.finished(names.modules, names.tensors) if trace is not None else [],
-        parameters=bad if found.what in ("gradient", "parameter") else None,
+        parameters=_parameters(found, names, registry, trace) if found.what in ("gradient", "parameter") else None,
         optimizers=registry.optimizer_states(),
         made=registry.origins.named(names.tensors),
+        never_finite=never_finite(names, registry, found.step),
         replay=replay,
         site=found.site,
         exception=f"{type(found.error).__name__}: {found.error}" if found.error is not None else None,
@@ -134,3 +137,8 @@ def _named(tensors: Sequence[torch.Tensor], names: Names, what: What) -> tuple[s
     if what in ("loss", "exception"):
         return tuple(n for n in known if n)
     return tuple(sorted(n or f"tensor of shape {tuple(t.shape)}" for n, t in zip(known, tensors, strict=True)))
+
+
+def _parameters(found: Found, names: Names, registry: Registry, trace: Trace | None) -> tuple[str, ...] | None:
+    """Those of the bad leaves that are trained; an input may be differentiated by as well."""
+    return _named([t for t in found.tensors if is_trained(t, registry, trace)], names, found.what) or None

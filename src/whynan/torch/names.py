@@ -20,12 +20,14 @@ WRAPPERS = ("module.", "_orig_mod.", "_forward_module.", "_fsdp_wrapped_module."
 
 @dataclass(slots=True)
 class Names:
-    """`modules` and `tensors` by the object's id; `parameters` and `buffers` keep the tensors themselves with their names."""
+    """`modules` and `tensors` by the object's id; `parameters`, `buffers` and `constants` (tensors that a module holds
+    unregistered) keep the tensors themselves with their names."""
 
     modules: dict[int, str] = field(default_factory=dict)
     tensors: dict[int, str] = field(default_factory=dict)
     parameters: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     buffers: list[tuple[str, torch.Tensor]] = field(default_factory=list)
+    constants: list[tuple[str, torch.Tensor]] = field(default_factory=list)
     addresses: dict[int, str] = field(default_factory=dict)
 
     def of(self, tensor: torch.Tensor) -> str | None:
@@ -80,12 +82,21 @@ def _concerns(root: nn.Module, concerned: set[int]) -> bool:
 def _add(names: Names, root: nn.Module, prefix: str) -> None:
     for name, module in root.named_modules(remove_duplicate=True):
         names.modules.setdefault(id(module), _joined(prefix, _plain(name)))
+        _add_constants(names, module, names.modules[id(module)])
     for name, parameter in root.named_parameters(remove_duplicate=True):
         if names.tensors.setdefault(id(parameter), _joined(prefix, _plain(name))):
             names.parameters.append((names.tensors[id(parameter)], parameter))
     for name, buffer in root.named_buffers(remove_duplicate=True):
         names.tensors.setdefault(id(buffer), _joined(prefix, _plain(name)))
         names.buffers.append((names.tensors[id(buffer)], buffer))
+
+
+def _add_constants(names: Names, module: nn.Module, prefix: str) -> None:
+    """Tensors that are plain attributes: buffers in all but name. What has a history is a result that the module keeps."""
+    for key, value in list(attributes_of(module).items()):
+        if issubclass(type(value), torch.Tensor) and value.is_leaf and not value.requires_grad:
+            names.tensors.setdefault(id(value), _joined(prefix, key))
+            names.constants.append((names.tensors[id(value)], value))
 
 
 def _plain(name: str) -> str:

@@ -60,6 +60,8 @@ class Replay:
     def _introduce(self, batch: Iterable[Any], carried: Iterable[Any]) -> None:
         names = collect(scopes(), None)
         shapes = {p.shape for _, p in names.parameters if p.dim()}
+        for _, constant in names.constants:
+            self.trace.know(constant, "buffer")
         for tensor in tensors_in(carried):
             if tensor.is_floating_point() and (tensor.shape in shapes or tensor.requires_grad):  # weights that an update hands on
                 self.trace.know(tensor, "state")

@@ -130,6 +130,8 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._batch.met(tensor, storage)
         stats = self.table.stats(tensor, storage)
         index = producer(storage, tensor, stats.finite) if storage else None
+        if index is not None and storage is not None and tensor.requires_grad and tensor.is_leaf:
+            self._batch.differentiated(tensor, storage)
         source: Source = "operation" if index is not None else storage.source if storage else "unknown"
         return Operand(
             role=argument.role,
@@ -215,6 +217,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             module_type=type(where.module).__name__ if where.module is not None else None,
             node=where.node,
             forward=where.forward,
+            by_hand=where.by_hand,
             inputs=tuple(operands),
             outputs=stats,
             scalars=scalars(kernel, before.args, before.kwargs),

@@ -17,13 +17,14 @@ from whynan.torch import _compat
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """`forward` is the index of the operation that made the running autograd node."""
+    """`forward` is the index of the operation that made the running autograd node; `by_hand`: the user's own line runs in that node."""
 
     site: Site | None
     module: nn.Module | None
     direction: Direction
     node: str | None = None
     forward: int | None = None
+    by_hand: bool = False
 
 
 @dataclass(slots=True)
@@ -74,9 +75,9 @@ class Whereabouts:
         if frame is not None and frame is not engine_frame:
             direction: Direction = "forward" if torch.is_grad_enabled() and _recomputed(frame) else "backward"
             module = module or (maker.module if maker else None)
-            return Where(
-                site_of(frame), module, direction, node.name() if direction == "backward" else None, maker.forward if maker else None
-            )
+            backward, forward = direction == "backward", maker.forward if maker else None
+            by_hand = backward and engine_frame is not None
+            return Where(site_of(frame), module, direction, node.name() if backward else None, forward, by_hand)
         if maker is None:
             return Where(site_of(frame) if frame else None, None, "backward", node.name())
         return Where(maker.site, maker.module, "backward", node.name(), maker.forward)

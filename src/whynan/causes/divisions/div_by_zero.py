@@ -26,6 +26,7 @@ References
 from __future__ import annotations
 
 from whynan.causes._conditions import all_of, divides_by_no_negative, is_power, unless, zero_below
+from whynan.causes._edits import FLOORED_DIVISOR
 from whynan.causes._functions import subject
 from whynan.causes._operands import dividend, exponent, is_nonzero, meets, sick
 from whynan.causes._words import at_rows, called, extent, num, with_zeros
@@ -45,13 +46,7 @@ CAUSE = Cause(
             "floor-divisor",
             "Keep the divisor away from 0 with a small floor.",
             (
-                Edit(
-                    "divisor",
-                    "{}.clamp_min(1e-6)",
-                    calls=("div", "true_divide", "divide"),
-                    half="{}.clamp_min(1e-3)",
-                    number="max({}, 1e-6)",
-                ),
+                FLOORED_DIVISOR,
                 Edit("argument", "{}.clamp_min(1e-6)", calls=("rsqrt", "reciprocal"), half="{}.clamp_min(1e-3)"),
             ),
             when=all_of(divides_by_no_negative, unless(is_power)),

@@ -25,10 +25,11 @@ References
 from __future__ import annotations
 
 from whynan.causes._conditions import divides_by_no_negative, leaves_other_rows, unless
+from whynan.causes._edits import FLOORED_DIVISOR
 from whynan.causes._functions import subject
 from whynan.causes._operands import dividend, divisors, is_zero, meets, sick
 from whynan.causes._words import at_rows, called, extent, with_zeros, zeros
-from whynan.core.catalogue import Advice, Cause, Edit, Verdict
+from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operation
 from whynan.core.session import Birth, Session
 
@@ -42,15 +43,7 @@ CAUSE = Cause(
         Advice(
             "floor-divisor",
             "Keep the divisor away from 0 with a small floor (for a count: 1).",
-            (
-                Edit(
-                    "divisor",
-                    "{}.clamp_min(1e-6)",
-                    calls=("div", "true_divide", "divide"),
-                    half="{}.clamp_min(1e-3)",
-                    number="max({}, 1e-6)",
-                ),
-            ),
+            (FLOORED_DIVISOR,),
             when=divides_by_no_negative,
         ),
         Advice("skip-empty-rows", "Leave the rows out whose denominator is 0.", when=leaves_other_rows),

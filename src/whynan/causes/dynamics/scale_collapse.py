@@ -8,7 +8,8 @@ Why it gives NaN or Inf
     The likelihood divides by the scale and takes its logarithm; the task weight exp(-s) overflows once s passes -88.7.
 
 How to recognise it
-    The divisor comes out of softplus or exp and is exactly 0, with inputs below -104; or the exponent that overflowed is the
+    The divisor comes out of softplus, exp or sigmoid of what training moves, and is 0 or vanishes beside what it divides, in the
+    forward pass or where the derivative divides by its square; or the exponent that overflowed is the
     negative of a parameter.
 
 How to fix it
@@ -29,6 +30,7 @@ from whynan.causes._floats import limits
 from whynan.causes._flow import RENAMES, producer, upstream
 from whynan.causes._functions import POLES, log_argument
 from whynan.causes._operands import argument, divisors, extreme, is_negative, is_zero, meets, number
+from whynan.causes._scales import POSITIVE, POWERS, collapsed
 from whynan.causes._words import at_rows, called, extent, made_by, num
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operand, Operation
@@ -46,22 +48,20 @@ CAUSE = Cause(
         Advice("scale-prior", "Add a term that makes very small scales costly."),
     ),
 )
-POSITIVE = frozenset({"softplus", "exp"})
-POWERS = RENAMES | {"sqrt", "pow", "square", "mul", "add"}
 
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
     operation = birth.operation
     if birth.direction != "forward":
-        return None
+        return collapsed(birth, session) if birth.direction == "backward" else None
     if operation.op == "exp" and any(out.posinf for out in operation.outputs):
         return _negated_parameter(birth, session)
-    if operation.op in POLES:
-        return _below_zero(birth, log_argument(operation))
+    if operation.op in POLES and (fallen := _below_zero(birth, log_argument(operation))) is not None:
+        return fallen
     for divisor in divisors(operation):
         if meets(divisor, is_zero):
             return _underflowed(birth, session, divisor)
-    return None
+    return collapsed(birth, session)
 
 
 def _negated_parameter(birth: Birth, session: Session) -> Verdict | None:

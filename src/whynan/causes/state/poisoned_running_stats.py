@@ -56,7 +56,7 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
 def _buffer(birth: Birth) -> Operand | None:
     operand = carried(birth)
     if birth.op == "buffer":
-        return operand
+        return None if birth.since_made else operand  # a table that was made with NaN has kept nothing of any batch
     running = operand is not None and operand.role.startswith("running_") and birth.operation.op in NORMALISATIONS
     return operand if running else None
 
