@@ -95,7 +95,7 @@ def place_complaints(ran: Ran, want: Expected, shape: Shape, script: Script) -> 
 def parameters_right(got: Any, want: Expected) -> bool:
     if want.parameters is None:
         return got is None
-    return want.parameters is ANY or isinstance(got, list) and any(sorted(got) == sorted(names) for names in want.parameters)
+    return want.parameters is ANY or any(sorted(got or ()) == sorted(names) for names in want.parameters)
 
 
 def indices_right(origin: dict[str, Any], want: Expected) -> bool:

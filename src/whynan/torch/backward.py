@@ -213,13 +213,13 @@ class BackwardWatch:
             self._note_handwork([p for p in leaves if p.grad is not None])
 
     def _given(self, roots: Sequence[torch.Tensor], results: Any, inputs: Any, *, create_graph: bool) -> None:
-        """After `autograd.grad`, which gives the gradients of `inputs` as `results`. Those with a graph of their own come back in another
-        loss; the functions of `torch.func` always make one."""
+        """After `autograd.grad`, which gives the gradients of `inputs` as `results`. Those of no parameter that have a graph of their own
+        come back in another loss; the functions of `torch.func` always make one."""
         pairs = [(i, r) for i, r in zip(inputs, results, strict=False) if isinstance(r, torch.Tensor)]
         if any(is_abstract(r) for _, r in pairs):
             return
-        if not create_graph or any(_compat.is_wrapped(r) for _, r in pairs):
-            self._check_given(roots, [(i, r) for i, r in pairs if not self._is_probe(i)])
+        waits = create_graph and not any(_compat.is_wrapped(r) for _, r in pairs)
+        self._check_given(roots, [(i, r) for i, r in pairs if not (self._is_probe(i) or waits and not self._is_parameter(i))])
         self._note_handwork(self._state.registry.note_leaves([i for i in inputs if isinstance(i, torch.Tensor)]))
 
     def _check_given(self, roots: Sequence[torch.Tensor], pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
@@ -242,10 +242,13 @@ class BackwardWatch:
 
     def _is_probe(self, tensor: torch.Tensor) -> bool:
         """A gradient taken of an input (saliency, adversarial noise): if it matters it comes back in a loss or in a `.grad`."""
-        if not tensor.is_leaf or isinstance(tensor, torch.nn.Parameter) or self._state.registry.owns(tensor):
+        if not tensor.is_leaf or self._is_parameter(tensor):
             return False
         chosen = self._state.counter.last
         return chosen is not None and any(tensor.shape == given.shape for given in tensors_in(chosen.batch))
+
+    def _is_parameter(self, tensor: torch.Tensor) -> bool:
+        return isinstance(tensor, torch.nn.Parameter) or self._state.registry.owns(tensor)
 
     def _learn_leaves(self, roots: Sequence[torch.Tensor]) -> None:
         """Leaves without an optimizer are looked for in a place's first steps, and always where there were some."""
