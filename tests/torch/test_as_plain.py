@@ -363,10 +363,10 @@ for step in range(30):
 print(scaler.get_scale() < 2.0**115, shown())
 """
 COUNTING = """
-import whynan.torch.backward as backward
+import whynan.torch.harmful as harmful
 
 def install(path):
-    tried, original, calls = open(path, "w"), backward.overflows_at_scale_one, []
+    tried, original, calls = open(path, "w"), harmful.overflows_at_scale_one, []
 
     def counted(*args):
         calls.append(1)
@@ -375,7 +375,7 @@ def install(path):
         tried.flush()
         return original(*args)
 
-    backward.overflows_at_scale_one = counted
+    harmful.overflows_at_scale_one = counted
 """
 
 

@@ -16,15 +16,12 @@ import torch
 
 from whynan.core.places import user_frame
 from whynan.torch import _compat
-from whynan.torch.choice import choose
 from whynan.torch.gate import all_finite, finite
+from whynan.torch.harmful import Harmful
 from whynan.torch.hits import Hits
-from whynan.torch.incidents import Found
 from whynan.torch.live_trace import LiveTrace
 from whynan.torch.policy import Policy
-from whynan.torch.replay import tensors_in
 from whynan.torch.run_state import RunState
-from whynan.torch.trial import overflows_at_scale_one
 
 version_of, gradient_of = attrgetter("_version"), attrgetter("grad")
 is_given = functools.partial(is_not, None)
@@ -37,6 +34,7 @@ class BackwardWatch:
 
     def __init__(self, state: RunState, hits: Hits, live: LiveTrace) -> None:
         self._state, self._hits, self._live = state, hits, live
+        self._harmful = Harmful(state, hits)
         self.checked: tuple[list[int], list[int]] = [], []
         self._original = _compat.engine()
         self._policy: Policy | None = None
@@ -139,8 +137,8 @@ class BackwardWatch:
                 raise
             return
         if bad and kwargs.get("accumulate_grad"):
-            self._report_loss(roots, bad)
-        if state.replay is not None and state.trace_step is None:
+            self._harmful.loss(roots, bad)
+        if state.replaying:
             return
         stack = state.runtime.stack if state.closure_level is None else state.stack
         chosen = state.counter.count(stack, roots)
@@ -205,7 +203,7 @@ class BackwardWatch:
         grads = gradients_of(leaves)
         bad = [p for p in leaves if p.grad is not None and not finite(p.grad)] if grads and state.gate.suspicious(grads) else []
         if bad:
-            self._report(roots, bad, [p.grad for p in bad])
+            self._harmful.gradient(roots, bad, [p.grad for p in bad])
         self.checked = ([], []) if bad else (list(map(id, grads)), list(map(version_of, grads)))
         if state.registry.buffered:
             self._check_buffers(roots)
@@ -213,42 +211,12 @@ class BackwardWatch:
             self._note_handwork([p for p in leaves if p.grad is not None])
 
     def _given(self, roots: Sequence[torch.Tensor], results: Any, inputs: Any, *, create_graph: bool) -> None:
-        """After `autograd.grad`, which gives the gradients of `inputs` as `results`. Those of no parameter that have a graph of their own
-        come back in another loss; the functions of `torch.func` always make one."""
+        """After `autograd.grad`, which gives the gradients of `inputs` as `results`."""
         pairs = [(i, r) for i, r in zip(inputs, results, strict=False) if isinstance(r, torch.Tensor)]
         if any(is_abstract(r) for _, r in pairs):
             return
-        waits = create_graph and not any(_compat.is_wrapped(r) for _, r in pairs)
-        self._check_given(roots, [(i, r) for i, r in pairs if not (self._is_probe(i) or waits and not self._is_parameter(i))])
+        self._harmful.given(roots, pairs, create_graph=create_graph)
         self._note_handwork(self._state.registry.note_leaves([i for i in inputs if isinstance(i, torch.Tensor)]))
-
-    def _check_given(self, roots: Sequence[torch.Tensor], pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
-        """A script that looks at its losses itself may leave out one that is not finite and yet gives finite gradients."""
-        spoiled = self._state.gate.suspicious([r for _, r in pairs])
-        if spoiled or pairs and not self._state.runtime.sites.checks_finite:
-            self._report_loss(roots, [r for r in roots if not finite(r)])
-        bad = [(i, r) for i, r in pairs if not finite(r)] if spoiled else []
-        self._report(roots, [i for i, _ in bad], [r for _, r in bad])
-
-    def _report_loss(self, roots: Sequence[torch.Tensor], bad: Sequence[torch.Tensor]) -> None:
-        scaling = self._state.scaling
-        if bad and not scaling.is_scaled(bad):
-            losses = [scaling.unscaled(r) for r in bad]
-            self._hits.harm("loss", bad, roots, values=[v if v is not None else r for v, r in zip(losses, bad, strict=True)])
-
-    def _report(self, roots: Sequence[torch.Tensor], bad: list[torch.Tensor], values: list[Any]) -> None:
-        if bad and not self._belongs_to_scale(roots, bad):
-            self._hits.harm("gradient", bad, roots, values=values)
-
-    def _is_probe(self, tensor: torch.Tensor) -> bool:
-        """A gradient taken of an input (saliency, adversarial noise): if it matters it comes back in a loss or in a `.grad`."""
-        if not tensor.is_leaf or self._is_parameter(tensor):
-            return False
-        chosen = self._state.counter.last
-        return chosen is not None and any(tensor.shape == given.shape for given in tensors_in(chosen.batch))
-
-    def _is_parameter(self, tensor: torch.Tensor) -> bool:
-        return isinstance(tensor, torch.nn.Parameter) or self._state.registry.owns(tensor)
 
     def _learn_leaves(self, roots: Sequence[torch.Tensor]) -> None:
         """Leaves without an optimizer are looked for in a place's first steps, and always where there were some."""
@@ -269,23 +237,6 @@ class BackwardWatch:
         bad = [buffer for _, _, buffer in known if not finite(buffer)] if not all_finite(b for _, _, b in known) else []
         if bad:
             self._hits.harm("buffer", bad, roots)
-
-    def _belongs_to_scale(self, roots: Sequence[torch.Tensor], bad: list[torch.Tensor]) -> bool:
-        """Whether a scale of 1 gives finite gradients: then the scaler will skip the step and lower the scale, as it should."""
-        state = self._state
-        if state.replaying or not state.scaling.is_scaled(roots):
-            return False
-        if state.scaling.tried:
-            return True
-        state.scaling.tried = True
-        if state.scaling.exhausted(roots):
-            return False
-        if not state.scaling.trial_due:
-            return True
-        chosen = choose(state.stack, roots)
-        if chosen is None:
-            return True
-        return not overflows_at_scale_one(state, Found("gradient", bad, state.counter.done, chosen, None, None, True))
 
 
 def is_abstract(tensor: torch.Tensor) -> bool:

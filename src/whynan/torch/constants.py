@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import torch
-
 from whynan.torch.gate import finite
 from whynan.torch.names import Names
 from whynan.torch.registry import Registry
@@ -16,8 +14,4 @@ def never_finite(names: Names, registry: Registry, step: int) -> frozenset[str]:
     watched = {id(buffer) for module in list(registry.modules) for buffer in module._buffers.values()}
     registered = [(name, b) for name, b in names.buffers if id(b) in watched - once_finite]
     held = [(name, t) for name, t in names.constants if step == 0 or t._version == 0]
-    return frozenset(name for name, tensor in registered + held if _is_bad(tensor))
-
-
-def _is_bad(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() and not finite(tensor)
+    return frozenset(name for name, tensor in registered + held if not finite(tensor))
