@@ -9,10 +9,8 @@ from whynan.causes._functions import below_bar, subject
 from whynan.causes._operands import argument, is_zero, meets, output_type
 from whynan.core.catalogue import Condition
 from whynan.core.operands import POWERS
-from whynan.core.records import Operand
+from whynan.core.records import HALVES, Operand
 from whynan.core.session import Birth, Session
-
-HALVES = frozenset({"float16", "bfloat16"})
 
 
 def unless(condition: Condition) -> Condition:

@@ -15,7 +15,7 @@ from whynan.core.session import Birth, Session
 
 POSITIVE = frozenset({"softplus", "exp"})
 LEARNED = POSITIVE | {"sigmoid"}
-POWERS = RENAMES | {"sqrt", "pow", "square", "mul", "add"}
+THROUGH = RENAMES | {"sqrt", "pow", "square", "mul", "add"}
 
 
 def collapsed(birth: Birth, session: Session) -> Verdict | None:
@@ -30,7 +30,7 @@ def collapsed(birth: Birth, session: Session) -> Verdict | None:
 def _scales(function: Operation, session: Session) -> Iterator[tuple[Operand, Operation]]:
     """The operands that a trained positive function made, and that function."""
     logged = argument(function) if function.op in POLES else None
-    through = POWERS if logged is None else POWERS - {"add"}
+    through = THROUGH if logged is None else THROUGH - {"add"}
     for operand in divisors(function) if logged is None else (logged,):
         for made in upstream(session, operand, through):
             if made.op in LEARNED and session.flow.is_trained(made) and (logged is None or _divides(made, session)):
@@ -52,4 +52,4 @@ def _vanishing(birth: Birth, function: Operation, scale: Operand, made: Operatio
 def _divides(made: Operation, session: Session) -> bool:
     """Whether something is divided by it elsewhere: a logarithm alone may be that of a probability."""
     quotients = (op for op in session.operations if op.direction == "forward")
-    return any(made in upstream(session, one, POWERS) for op in quotients for one in divisors(op))
+    return any(made in upstream(session, one, THROUGH) for op in quotients for one in divisors(op))

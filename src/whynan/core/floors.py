@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from whynan.core.records import Site
+from whynan.core.sources import tree_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 SINGULAR = frozenset("div divide true_divide log log2 log10 rsqrt reciprocal".split())
@@ -45,9 +45,8 @@ def _divisor(expression: str) -> str | None:
 
 def _around(site: Site) -> Function | None:
     """The innermost function around the line, or the module."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(site.file)))
-    except (SyntaxError, ValueError):
+    tree = tree_of(site.file)
+    if tree is None:
         return None
     found: Function = tree
     for node in ast.walk(tree):  # from the outside in

@@ -11,6 +11,7 @@ import linecache
 from types import CodeType, FrameType
 
 from whynan.core.records import Site
+from whynan.core.sources import tree_of
 from whynan.core.user_code import is_user_file
 
 OPERATORS = {
@@ -63,12 +64,9 @@ def _span(code: CodeType, lasti: int) -> Span | None:
 @functools.lru_cache(maxsize=64)
 def _expressions(filename: str) -> dict[Span, ast.AST]:
     """The expressions of a file by their span; the outermost of those with the same span is kept."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(filename)))
-    except (SyntaxError, ValueError):
-        return {}
+    tree = tree_of(filename)
     found: dict[Span, ast.AST] = {}
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, (ast.expr, ast.stmt)) and node.end_lineno is not None and node.end_col_offset is not None:
             found.setdefault((node.lineno, node.end_lineno, node.col_offset, node.end_col_offset), node)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.end_lineno != node.lineno:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import ast
-import functools
-import linecache
 from dataclasses import replace
 
 from whynan.core.catalogue import Advice, Catalogue, Edit, find
 from whynan.core.floors import making
 from whynan.core.incident import Diagnosis, Remedy
 from whynan.core.operands import numbers
-from whynan.core.records import Operation, Site
+from whynan.core.records import HALVES, Operation, Site
 from whynan.core.rewriting import rewritten
 from whynan.core.session import Birth
+from whynan.core.sources import tree_of
 
 CAUSES = 3  # remedies of the first causes only; those after them are doubts more than diagnoses
-HALVES = ("float16", "bfloat16")
 OF_TENSORS = "{}."  # in a template: a method of the operand
 
 
@@ -37,11 +35,10 @@ def _change(advice: Advice, site: Site | None, operation: Operation) -> str | No
     if site is None or not site.expression or not site.source:
         return None
     for edit in advice.edits:
-        template = _template(edit, operation)
-        expression = rewritten(site.expression, replace(edit, template=template)) if template else None
+        edit = replace(edit, template=_template(edit, operation))
+        expression = rewritten(site.expression, edit) if edit.template else None
         if expression is None or site.source.count(site.expression) != 1:
             continue
-        edit = replace(edit, template=template or "")
         if "torch." not in expression or "torch." in site.source or _binds_torch(site.file):
             return _where_made(edit, site) or f"- {site.source}\n+ {site.source.replace(site.expression, expression)}"
     return None
@@ -69,12 +66,10 @@ def _template(edit: Edit, operation: Operation) -> str:
     return edit.half if edit.half and any(format_ in HALVES for format_ in formats) else edit.template
 
 
-@functools.lru_cache(maxsize=64)
 def _binds_torch(file: str) -> bool:
     """Whether `torch` is a name in the file; yes where it can't be read."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError):
+    tree = tree_of(file)
+    if tree is None:
         return True
     imported = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     return not tree.body or any((alias.asname or alias.name.partition(".")[0]) == "torch" for alias in imported)

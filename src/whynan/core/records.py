@@ -11,6 +11,7 @@ from typing import Literal
 
 Direction = Literal["forward", "backward", "optimizer"]
 Source = Literal["operation", "input", "parameter", "buffer", "constant", "gradient", "state", "unknown"]
+HALVES = frozenset({"float16", "bfloat16"})
 
 
 @dataclass(frozen=True, slots=True)

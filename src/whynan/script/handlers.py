@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
-import linecache
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ from inspect import getattr_static
 from types import FrameType
 from typing import Any
 
+from whynan.core.sources import tree_of
 from whynan.core.user_code import is_user_file
-from whynan.script.quiet import unwarned
 from whynan.script.references import last_name
 
 LAUNCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launch.py")  # below it are frames of whoever started the run
@@ -66,21 +65,13 @@ def _outwards(frame: FrameType, line: int | None) -> Iterator[tuple[FrameType, i
 # ---- what stands around a line ----
 
 
-@functools.lru_cache(maxsize=64)
-def _statements(file: str) -> list[ast.stmt]:
-    try:
-        with unwarned():
-            return ast.parse("".join(linecache.getlines(file))).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-
-
 @functools.lru_cache(maxsize=1024)
 def _guards(file: str, line: int) -> tuple[Guard, ...]:
     """Those of the function that the line is in, outermost first."""
     found: list[Guard] = []
     in_loop = False
-    block: list[Any] = _statements(file)
+    tree = tree_of(file)
+    block: list[Any] = tree.body if tree is not None else []
     while node := next((n for n in block if n.lineno <= line <= n.end_lineno), None):
         block = next((b for b in _blocks(node) if b[0].lineno <= line <= b[-1].end_lineno), [])
         in_body = bool(block) and block is getattr(node, "body", None)

@@ -7,8 +7,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import Literal
 
+from whynan.core.sources import unwarned
 from whynan.script import modules
-from whynan.script.quiet import unwarned
 
 
 class UsageError(Exception):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Collection
 from types import CodeType
 
-from whynan.script.quiet import unwarned
+from whynan.core.sources import unwarned
 from whynan.script.rewriter import Rewriter
 from whynan.script.sites import SiteTable
 

@@ -11,9 +11,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from whynan.core.sources import unwarned
 from whynan.core.user_code import is_user_file
 from whynan.script.modules import folders_added, imported_files
-from whynan.script.quiet import unwarned
 from whynan.script.references import Definition, Facts, facts_of
 
 __all__ = ["SEEDS", "Reach", "is_user_file"]

@@ -30,7 +30,7 @@ from whynan.causes._floats import limits
 from whynan.causes._flow import RENAMES, producer, upstream
 from whynan.causes._functions import POLES, log_argument
 from whynan.causes._operands import argument, divisors, extreme, is_negative, is_zero, meets, number
-from whynan.causes._scales import POSITIVE, POWERS, collapsed
+from whynan.causes._scales import POSITIVE, THROUGH, collapsed
 from whynan.causes._words import at_rows, called, extent, made_by, num
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operand, Operation
@@ -107,7 +107,7 @@ def _below_zero(birth: Birth, operand: Operand | None) -> Verdict | None:
 
 
 def _underflowed(birth: Birth, session: Session, divisor: Operand) -> Verdict | None:
-    for found in upstream(session, divisor, POWERS):
+    for found in upstream(session, divisor, THROUGH):
         given = argument(found)
         held = limits(given.stats.dtype) if given is not None else None
         if found.op not in POSITIVE or given is None or held is None or given.stats.min is None:

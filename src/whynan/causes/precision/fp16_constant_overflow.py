@@ -31,7 +31,7 @@ from whynan.causes._flow import upstream
 from whynan.causes._operands import constants, output_type
 from whynan.causes._words import at_rows, called, num
 from whynan.core.catalogue import Advice, Cause, Verdict
-from whynan.core.records import Operation
+from whynan.core.records import HALVES, Operation
 from whynan.core.session import Birth, Session
 
 
@@ -99,7 +99,7 @@ def _too_large(operation: Operation) -> float | None:
     if not any(out.inf for out in operation.outputs) or any(one.stats.inf for one in operation.inputs):
         return None
     held = limits(output_type(operation))
-    if held is None or output_type(operation) not in ("float16", "bfloat16"):
+    if held is None or output_type(operation) not in HALVES:
         return None
     written = list(constants(operation)) + _number(operation, "fill_value", "s") if operation.op in FILLS else []
     if operation.op in COPIES:

@@ -1,7 +1,10 @@
-"""Reads source without the warnings that its compilation gives."""
+"""Reads the user's source without the warnings that its compilation gives."""
 
 from __future__ import annotations
 
+import ast
+import functools
+import linecache
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,3 +22,13 @@ def unwarned() -> Iterator[None]:
         yield
     finally:
         warnings.filters = filters
+
+
+@functools.lru_cache(maxsize=64)
+def tree_of(file: str) -> ast.Module | None:
+    """The file's syntax tree, as its source was when the program began; None where it can't be had."""
+    try:
+        with unwarned():
+            return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
