@@ -12,13 +12,18 @@ import timeit
 import types
 import weakref
 from collections import OrderedDict, deque
+from time import perf_counter
 from typing import Any
 
 import pytest
 
 from whynan.script import capture as capturing
-from whynan.script.capture import Captured, capture
+from whynan.script.capture import Captured
 from whynan.script.sites import AttemptSite, SiteTable
+
+
+def capture(place: AttemptSite, live: dict[str, Any]) -> Captured:
+    return capturing.capture(place, live, perf_counter())
 
 
 def noted(bound: tuple[str, ...] = (), **live: Any) -> Captured:

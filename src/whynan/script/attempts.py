@@ -27,24 +27,28 @@ from whynan.script.silence import Silence
 from whynan.script.sites import SiteTable
 from whynan.script.tape import Tape
 
+NOTHING: dict[str, Any] = {}
+NONE: list[Attempt] = []
 TEMPORARY = 2  # references to an argument that nobody else holds: the parameter, and that of getrefcount
 
 
 class Attempt:
     """One run of one body. `turns` is the list over which the rewritten code iterates while the body runs: the attempt itself, to which it
     adds itself once more if the body is to be run again. `leaving`: it is about to end by `break` or `return`, which leaves the loop.
+    `random`: the generators as its first run left them, for training that goes on after the second.
     """
 
     replaying = leaving = False
     noted: Any = None
     position = 0
-    random: Any = None
     captured: Captured | None = None
+    random: random_states.State = ()
     silence: Silence | None = None
     deadline: Deadline | None = None
 
     def __init__(self, runtime: Runtime, site_id: int, live: dict[str, Any]) -> None:
-        self.runtime, self.site_id, self.site, self.live = runtime, site_id, runtime.sites.all[site_id], live
+        self.runtime, self.site_id, self.live = runtime, site_id, live
+        self.site = runtime.sites.all[site_id]
         self.tape: Tape = runtime.journal.here.tape
         self.turns: list[Attempt] = [self]
 
@@ -63,7 +67,7 @@ class Attempt:
 
     def let_go(self) -> None:
         """It will not be run again; what it captured would keep the values of its last run alive."""
-        self.captured, self.live = None, {}
+        self.captured, self.live = None, NOTHING
 
     def __enter__(self) -> None:
         runtime = self.runtime
@@ -74,19 +78,22 @@ class Attempt:
         try:
             self.tape.attempts.append(self)
             self.position = self.tape.mark()
-            self.random = random_states.take()
-            self.captured = capture(self.site, self.live)
+            self.captured = capture(self.site, self.live, start)
             self.noted = runtime.backend.enter(self)
         except Exception as error:
             runtime.fault("entering a step", error)
         runtime.spent += perf_counter() - start
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
-        turns, self.turns = self.turns, []  # the list holds the attempt, which holds the values of the step
+        turns, self.turns = self.turns, NONE  # the list holds the attempt, which holds the values of the step
+        runtime = self.runtime
         if self.replaying:
-            self.runtime.end_replay(self, error)
+            runtime.end_replay(self, error)
             return False
-        if not self._leave(error):
+        start = perf_counter()
+        again = self._leave(error)
+        runtime.spent += perf_counter() - start
+        if not again:
             return False
         self.replaying = True
         turns.append(self)
@@ -94,22 +101,21 @@ class Attempt:
             raise Again  # a body that ended by `return` or `break` would leave the loop around it
         return True
 
+
     def _leave(self, error: BaseException | None) -> bool:
         """Whether the body is to be run again."""
-        start, runtime = perf_counter(), self.runtime
         stack = self.tape.attempts
         while stack and stack.pop() is not self:
             pass
         again = False
         try:
-            again = runtime.backend.leave(self, error)
+            again = self.runtime.backend.leave(self, error)
             if not again:
                 self.tape.release()
         except Exception as fault:
-            runtime.fault("leaving a step", fault)
+            self.runtime.fault("leaving a step", fault)
         if not again:
-            self.let_go()
-        runtime.spent += perf_counter() - start
+            self.captured, self.live = None, NOTHING
         return again
 
 
@@ -205,6 +211,7 @@ class Runtime:
                 pass
             reasons = [*(attempt.captured.reasons if attempt.captured else ()), *attempt.tape.reasons]
             self.backend.end_replay(attempt, None if overdue else error, [*overdue, *reasons])
+            random_states.put(attempt.random)
             attempt.tape.release()
             attempt.let_go()
         except Exception as fault:
@@ -212,9 +219,9 @@ class Runtime:
 
     def _put_back(self, attempt: Attempt) -> None:
         attempt.deadline = Deadline(perf_counter() - attempt.started)
+        attempt.random = random_states.take()
         if attempt.captured is not None:
             attempt.captured.restore()
-        random_states.put(attempt.random)
         self.stack.append(attempt)
         self.journal.resume(attempt.tape)
         attempt.tape.rewind(attempt.position)

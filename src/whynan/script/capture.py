@@ -6,12 +6,15 @@ level at a time; nothing of the user's is called, compared or copied deeply. The
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
+from operator import is_
 from time import perf_counter
 from typing import Any
 
 from whynan.core.attributes import attributes_of
+from whynan.core.draws import Draws
+from whynan.script import random_states
 from whynan.script.containers import Pairs, put_dict, put_list, save_list
 from whynan.script.kinds import LIST, MEMBERS, Kind, kind_of
 from whynan.script.sites import MODULE, AttemptSite
@@ -34,13 +37,12 @@ Undo = tuple[Callable[[Any, Any], "str | None"], Any, Any]
 class Captured:
     """`names`: the names that the body may bind, with their values. `reasons`, after `restore`: what could not be put back."""
 
-    __slots__ = ("_live", "_site", "_undo", "reasons", "shallow")
+    reasons: list[str] = []
+    shallow = False
+    undo: Sequence[Undo] = ()
 
-    def __init__(self, site: AttemptSite, live: dict[str, Any]) -> None:
-        self._site, self._live = site, live
-        self.reasons: list[str] = []
-        self.shallow = False
-        self._undo: list[Undo] = []
+    def __init__(self, site: AttemptSite, live: dict[str, Any], random: random_states.State) -> None:
+        self._site, self._live, self._random = site, live, random
 
     @property
     def names(self) -> dict[str, Any]:
@@ -48,13 +50,14 @@ class Captured:
 
     def restore(self) -> None:
         self.reasons = ["state further inside the program's own objects was not noted: it takes too long each step"] * self.shallow
-        for put, value, saved in self._undo:
+        for put, value, saved in self.undo:
             try:
                 reason = put(value, saved)
             except Exception as error:
                 reason = f"an object of class {type(value).__name__} could not be put back ({type(error).__name__}: {error})"
             if reason is not None:
                 self.reasons.append(reason)
+        random_states.put(self._random)
 
 
 class Plan:
@@ -62,9 +65,10 @@ class Plan:
     those of its names' values, `chosen` which of them have to be noted. `last`: when it was noted last; `late`: how often in a row that
     took long for the step."""
 
-    __slots__ = ("barren", "chosen", "depth", "kinds", "last", "late", "turns", "types")
+    __slots__ = ("barren", "chosen", "depth", "draws", "kinds", "last", "late", "turns", "types")
 
     def __init__(self) -> None:
+        self.draws = Draws(random_states.take, is_)
         self.kinds: dict[type, Kind | None] = {}
         self.barren: set[int] = set()
         self.types: tuple[type, ...] = ()
@@ -82,40 +86,42 @@ class Plan:
         kinds = [self.kinds[kind] if kind in self.kinds else self.learn(value) for kind, value in zip(types, values, strict=True)]
         self.types, self.chosen = types, [kind is not None for kind in kinds]
 
-    def took_long(self) -> None:
+    def judge(self, seconds: float, start: float) -> None:
         """Follow objects less far where noting them is out of proportion to the step several times in a row."""
-        self.late += 1
+        self.late = self.late + 1 if seconds > SHARE * (start - self.last) else 0
         if self.late > PATIENCE:
             self.depth = SHALLOW
 
 
-def capture(site: AttemptSite, live: dict[str, Any]) -> Captured:
-    """Note the state that a run of the body at `site` may change; `live` holds the values of its names, or is the module's globals."""
-    start = perf_counter()
-    plan = site.memo.get("plan")
+def capture(site: AttemptSite, live: dict[str, Any], now: float) -> Captured:
+    """Note the state that a run of the body at `site`, which begins `now`, may change; `live` holds the values of its names, or is the
+    module's globals."""
+    plan: Plan | None = site.memo.get("plan")
     if plan is None:
         plan = site.memo["plan"] = Plan()
     if site.function == MODULE:
         live = {name: live[name] for name in site.live if name in live}
-    captured = Captured(site, live)
     plan.turns += 1
     if plan.turns % TURNS == 0:  # modules may have got new members
         plan.barren.clear()
+    captured = Captured(site, live, plan.draws.state())
     types = tuple(map(type, live.values()))
     if types != plan.types:
         plan.meet(types, live.values())
     found = list(compress(live.values(), plan.chosen))
-    for namespace, written in site.namespaces:
-        found += _note_globals(namespace, written, captured._undo)
-    if not plan.barren.issuperset(map(id, found)):
-        _note(found, plan, captured._undo)
-    captured.shallow = plan.depth == SHALLOW
-    if perf_counter() - start > SHARE * (start - plan.last):
-        plan.took_long()
-    else:
-        plan.late = 0
-    plan.last = start
+    if site.namespaces or not plan.barren.issuperset(map(id, found)):
+        captured.undo, captured.shallow = _noted(found, site, plan), plan.depth == SHALLOW
+        plan.judge(perf_counter() - now, now)
+    plan.last = now
     return captured
+
+
+def _noted(found: list[Any], site: AttemptSite, plan: Plan) -> list[Undo]:
+    undo: list[Undo] = []
+    for namespace, written in site.namespaces:
+        found += _note_globals(namespace, written, undo)
+    _note(found, plan, undo)
+    return undo
 
 
 def _note(found: list[Any], plan: Plan, undo: list[Undo]) -> None:

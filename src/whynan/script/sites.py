@@ -39,12 +39,14 @@ class SiteTable:
     """All attempts of one program by the number that stands in the rewritten code, and its code as it was before.
 
     `touches_gradients`: some of it mentions `.grad`, and may change what a backward pass has left there in ways that do not show
-    (through `.data`, numpy, or a new tensor). `checks_finite`: some of it looks for values that are not finite.
+    (through `.data`, numpy, or a new tensor). `clips`: some of it may clip gradients. `checks_finite`: some of it looks for values that
+    are not finite.
     """
 
     def __init__(self) -> None:
         self.namespaces: list[Namespace] = []
         self.touches_gradients = False
+        self.clips = False
         self.checks_finite = False
         self.all: list[AttemptSite] = []
         self._globals_written: dict[str, tuple[str, ...]] = {}
@@ -75,6 +77,7 @@ class SiteTable:
         codes = nested_codes(code)
         self._originals[code.co_filename] = {(c.co_qualname, c.co_firstlineno): c for c in codes}
         self.touches_gradients |= any("grad" in c.co_names for c in codes)
+        self.clips |= any("clip" in name for c in codes for name in c.co_names)
         self.checks_finite |= any(not FINITE_CHECKS.isdisjoint(c.co_names) for c in codes)
 
     def original_code(self, code: CodeType) -> CodeType | None:

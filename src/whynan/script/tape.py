@@ -53,7 +53,8 @@ class Tape:
         self.open -= 1
         if self.open <= 0 and self.cursor is None:
             self.open, self.recording = 0, False
-            self.forget(self.end)
+            if self.entries:
+                self.forget(self.end)
 
     def add(self, entry: Entry) -> Entry:
         entry.size = _size(entry.value)

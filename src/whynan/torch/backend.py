@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
+from operator import attrgetter
 from time import perf_counter
 from types import CodeType, FunctionType
 from typing import Any
@@ -40,11 +41,13 @@ class TorchBackend:
         self._live = LiveTrace(state)
         backward = BackwardWatch(state, self._hits, self._live)
         update = UpdateWatch(state, self._hits, self._conclusion, backward)
+        self._backward = backward
         self.engine, self.before_step, self.after_step = backward.engine, update.before_step, update.after_step
         self.give_up = state.give_up
         self._hooks = Hooks(self, state.registry, state.scaling, state.loaders, state.guard)
         self._installed = perf_counter()
         self._grads: list[tuple[torch.Tensor, torch.Tensor | None]] = []
+        self._random = _compat.random_state()
 
     # ---- life ----
 
@@ -71,9 +74,7 @@ class TorchBackend:
         if (limit := self._hooks.children.limit) is not None:
             state.limits.append(limit)
 
-    @property
-    def watching(self) -> bool:
-        return self.state.watching
+    watching = property(attrgetter("state.watching"))
 
     @property
     def limits(self) -> list[str]:
@@ -100,6 +101,7 @@ class TorchBackend:
 
     def compiles(self) -> None:
         """The program is about to compile something for the first time."""
+        self.state.cruise_no_more()
         self.state.compiles = True
         ours = [f for part in (BackwardWatch, UpdateWatch, RunState) for f in vars(part).values() if isinstance(f, FunctionType)]
         _compat.never_compile(_compat.compiling, _compat.set_compiler, _compat.current_node, tensors_of, *ours)
@@ -117,7 +119,7 @@ class TorchBackend:
             state.replay.trace.table.new_step()
         devices = device_generators() if _compat.cuda_in_use() else ()
         policy = state.policies.known.get(attempt.site_id) or state.policies.of(attempt)
-        noted = Noted(policy, _compat.sequence_number(), state.counter.done, _compat.random_state(), devices)
+        noted = Noted(policy, _compat.sequence_number(), state.counter.done, policy.draws.state(), devices)
         if registry.buffered and (policy.chosen or not policy.settled):
             self._without_modes(self._copy_buffers, attempt, noted)
         if registry.scaled:
@@ -144,7 +146,12 @@ class TorchBackend:
             return False
         if self._hits.pending is not None and self._hits.ended(attempt, error):
             return True
+        if state.due is not None and state.counter.last is attempt and error is None:
+            bad = self._backward.late()
+            if bad:
+                return self._hits.at_end("gradient", attempt, bad)
         if error is not None:
+            state.cruise = state.due = None
             return isinstance(error, Exception) and self._hits.by_exception(attempt, error) or self._broken_off(attempt)
         noted = attempt.noted
         if noted is None or state.replay is not None and state.replaying:
@@ -177,7 +184,7 @@ class TorchBackend:
         pairs = zip(noted.leaves.tensors, noted.leaves.values, strict=True) if noted.leaves is not None else ()
         bad = [now for now, before in pairs if not finite(now) and finite(before)]
         if bad:
-            return self._hits.written_by_hand(attempt, bad)
+            return self._hits.at_end("parameter", attempt, bad)
         if not noted.policy.handwork.by_hand and self._hits.pending is None:
             noted.leaves = None
             noted.policy.handwork.forget()
@@ -192,8 +199,10 @@ class TorchBackend:
     def begin_replay(self, attempt: Any) -> None:
         state, found = self.state, self.state.found
         assert found is not None
+        state.cruise = state.due = None
         state.scaling.force_one = found.scale_one
         self._grads = [(leaf, leaf.grad) for leaf in state.registry.leaves()] if found.what == "exception" else []
+        self._random = _compat.random_state()
         put_back_state(attempt.noted, state.registry, scale_one=found.scale_one)
         state.replay = Replay(state.registry)
         carried = [value for name, value in attempt.names.items() if name not in attempt.site.target]
@@ -218,6 +227,7 @@ class TorchBackend:
         state = self.state
         for leaf, grad in self._grads:
             leaf.grad = grad
+        torch.set_rng_state(self._random)
         state.recorder.withdraw()
         state.found, state.replay = None, None
         state.runtime.diversion.stop()

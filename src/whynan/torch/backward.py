@@ -7,7 +7,7 @@ import itertools
 import math
 import sys
 from collections.abc import Sequence
-from operator import attrgetter, is_not
+from operator import attrgetter
 from threading import get_ident
 from time import perf_counter
 from typing import Any
@@ -16,15 +16,15 @@ import torch
 
 from whynan.core.places import user_frame
 from whynan.torch import _compat
-from whynan.torch.gate import all_finite, finite
+from whynan.torch.gate import all_finite, finite, gradients_of
 from whynan.torch.harmful import Harmful
 from whynan.torch.hits import Hits
 from whynan.torch.live_trace import LiveTrace
 from whynan.torch.policy import Policy
 from whynan.torch.run_state import RunState
 
-version_of, gradient_of = attrgetter("_version"), attrgetter("grad")
-is_given = functools.partial(is_not, None)
+version_of = attrgetter("_version")
+UNCHECKED: tuple[list[int], list[int]] = [], []
 SETTLED = 3  # backwards of a place after which the attempts around it that none has chosen are taken for mere loops
 
 
@@ -35,7 +35,7 @@ class BackwardWatch:
     def __init__(self, state: RunState, hits: Hits, live: LiveTrace) -> None:
         self._state, self._hits, self._live = state, hits, live
         self._harmful = Harmful(state, hits)
-        self.checked: tuple[list[int], list[int]] = [], []
+        self.checked = UNCHECKED
         self._original = _compat.engine()
         self._policy: Policy | None = None
         self._depth, self._thread = 0, 0
@@ -50,42 +50,47 @@ class BackwardWatch:
     def _watched(self) -> _compat.Engine:
         """What stands for the function through which every backward reaches the autograd engine. (Written out: in a step of a millisecond
         every further call counts. A plain function, since a compiler takes no method for one.)"""
-        state, original = self._state, self._original
+        state, original, clock = self._state, self._original, perf_counter
+        dispatch_modes, function_modes = _compat.dispatch_modes, _compat.function_modes
 
         @functools.wraps(original)
         def engine(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            cruise, start = state.cruise, clock()
+            if cruise is not None and not (dispatch_modes() or function_modes() or self._depth) and cruise.backward(outputs, kwargs):
+                self._depth += 1
+                state.spent += clock() - start
+                try:
+                    return original(outputs, *args, **kwargs)
+                finally:
+                    self._depth -= 1
             plain = state.watching and state.replay is None and not state.compiles
-            if not plain or _compat.dispatch_modes() or _compat.function_modes() or self._depth and self._is_nested():
+            if not plain or dispatch_modes() or function_modes() or self._depth and self._is_nested():
                 return self._unusual(outputs, *args, **kwargs)
-            start = perf_counter()
-            roots = outputs if len(outputs) == 1 and isinstance(outputs[0], torch.Tensor) else tensors_of(outputs)
             try:
-                self._before(roots, kwargs)
+                self._before(tensors_of(outputs), kwargs)
             except Exception as error:
                 state.fault("checking a loss", error)
-            thread = get_ident()
-            if thread != self._thread:
-                self._enter_thread(thread)
             self._depth += 1
-            state.spent += perf_counter() - start
+            state.spent += clock() - start
             try:
                 results = original(outputs, *args, **kwargs)
             finally:
                 self._depth -= 1
             if not state.watching or state.replay is not None:  # it may have ended, or a live trace begun
-                self._check_after(roots, results, args, kwargs)
+                self._check_after(tensors_of(outputs), results, args, kwargs)
                 return results
-            start = perf_counter()
+            start = clock()
             try:
-                self._after(roots, results, args, kwargs)
+                self._after(tensors_of(outputs), results, args, kwargs)
             except Exception as error:
                 state.fault("checking gradients", error)
-            state.spent += perf_counter() - start
+            state.spent += clock() - start
             return results
 
         return engine
 
-    def _enter_thread(self, thread: int) -> None:
+    def _enter_thread(self) -> None:
+        thread = get_ident()
         self._state.several_threads |= self._thread not in (0, thread)
         self._thread = thread
 
@@ -106,7 +111,6 @@ class BackwardWatch:
         state.unseen("checking a loss", self._before, roots, kwargs)
         frames = state.replay.trace.where.engine_frames if state.replay is not None else []
         frames.append(user_frame(sys._getframe(2)))
-        self._enter_thread(get_ident())
         self._depth += 1
         try:
             results = self._original(outputs, *args, **kwargs)
@@ -126,6 +130,9 @@ class BackwardWatch:
     def _before(self, roots: Sequence[torch.Tensor], kwargs: dict[str, Any]) -> None:
         """A root of `autograd.grad` that is not finite harms nothing by itself: what it gives is looked at afterwards."""
         state = self._state
+        state.cruise = None
+        self.look()
+        self._enter_thread()
         single = len(roots) == 1 and roots[0].numel() == 1 and roots[0].is_floating_point()
         try:
             loss = roots[0].item() if single else math.nan
@@ -192,10 +199,24 @@ class BackwardWatch:
     def _after(self, roots: Sequence[torch.Tensor], results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self._abstract:
             return
-        if not kwargs.get("accumulate_grad"):
-            if results and len(args) > 3:
-                self._given(roots, results, args[3], create_graph=bool(args[2]))
-            return
+        if kwargs.get("accumulate_grad"):
+            self._look(roots)
+        elif results and len(args) > 3:
+            self._given(roots, results, args[3], create_graph=bool(args[2]))
+
+    def look(self) -> bool:
+        """At the gradients of a backward on the short way. Whether there was one."""
+        roots, self._state.due = self._state.due, None
+        if roots is not None:
+            self._look(roots)
+        return roots is not None
+
+    def late(self) -> list[torch.Tensor]:
+        """The leaves whose gradients are not finite, where an attempt ended in which nobody has looked at them."""
+        self._state.due = self._state.cruise = None
+        return [p for p in self._state.registry.leaves() if p.grad is not None and not finite(p.grad)]
+
+    def _look(self, roots: Sequence[torch.Tensor]) -> None:
         state, policy = self._state, self._policy
         if policy is None or not policy.settled or policy.fresh_leaves:
             self._learn_leaves(roots)
@@ -204,7 +225,7 @@ class BackwardWatch:
         bad = [p for p in leaves if p.grad is not None and not finite(p.grad)] if grads and state.gate.suspicious(grads) else []
         if bad:
             self._harmful.gradient(roots, bad, [p.grad for p in bad])
-        self.checked = ([], []) if bad else (list(map(id, grads)), list(map(version_of, grads)))
+        self.checked = UNCHECKED if bad else (list(map(id, grads)), list(map(version_of, grads)))
         if state.registry.buffered:
             self._check_buffers(roots)
         if policy is None or policy.handwork.by_hand is not False:
@@ -242,10 +263,6 @@ class BackwardWatch:
 def is_abstract(tensor: torch.Tensor) -> bool:
     """Without values of its own: on the meta device, or one of many inside `torch.func.vmap`."""
     return tensor.is_meta or _compat.is_batched(tensor)
-
-
-def gradients_of(leaves: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    return list(filter(is_given, map(gradient_of, leaves)))
 
 
 def tensors_of(outputs: Sequence[Any]) -> Sequence[torch.Tensor]:

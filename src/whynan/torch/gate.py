@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from operator import attrgetter, is_not
 
 import torch
 
@@ -14,7 +15,8 @@ from whynan.torch.measure import plain
 FUSED = frozenset({torch.float16, torch.bfloat16, torch.float32})
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})  # subclasses (distributed, masked) keep their values elsewhere
 traits = attrgetter("dtype", "__class__", "is_cpu", "requires_grad", "layout")
-item = torch.Tensor.item
+gradient_of, item = attrgetter("grad"), torch.Tensor.item
+is_given = functools.partial(is_not, None)
 WIDE = (torch.float32, torch.float64, torch.bfloat16)  # sums of half precision overflow
 SUMMED = frozenset((dtype, kind, True, False, torch.strided) for dtype in WIDE for kind in PLAIN)
 
@@ -67,6 +69,10 @@ class Gate:
         if device not in self._flags:
             self._flags[device] = torch.zeros(1, device=device), torch.ones(1, device=device)
         return self._flags[device]
+
+
+def gradients_of(leaves: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return list(filter(is_given, map(gradient_of, leaves)))
 
 
 def finite(tensor: torch.Tensor) -> bool:

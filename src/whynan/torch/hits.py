@@ -60,6 +60,7 @@ class Hits:
         found, replay = self._state.found, self._state.replay
         if found is None or replay is None or found.what != what:
             return
+        found.site = user_site()  # the first time it may have been met later
         replay.again = replay.again or values
         replay.trace.done = True
         raise Replayed(what)
@@ -79,9 +80,9 @@ class Hits:
             return False  # what it was raised for is decided where that attempt ends
         return not self._leave_out(replace(found, error=None, attempt=None), whole=True) and self._at_end(found)
 
-    def written_by_hand(self, attempt: Any, bad: list[torch.Tensor]) -> bool:
-        """Parameters that were updated without an optimizer are not finite at the end of the attempt."""
-        return self._at_end(Found("parameter", bad, attempt.noted.steps_before, attempt, user_site()))
+    def at_end(self, what: What, attempt: Any, bad: list[torch.Tensor]) -> bool:
+        """Parameters, or the gradients of leaves, are not finite at the end of the attempt."""
+        return self._at_end(Found(what, bad, attempt.noted.steps_before, attempt, user_site()))
 
     def _found(self, what: What, tensors: Sequence[torch.Tensor], roots: Sequence[torch.Tensor], values: list[Any]) -> Found:
         state = self._state

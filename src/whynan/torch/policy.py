@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from whynan.core.draws import Draws
+from whynan.torch import _compat
 from whynan.torch.copies import TensorCopy
 from whynan.torch.handwork import Handwork
 from whynan.torch.noted import Noted
@@ -18,10 +20,16 @@ BOUNDED = frozenset({"SGD", "Adam", "AdamW"})
 ORDINARY = 1e12  # magnitude of a loss that gives no gradients near the limits of float32
 
 
+def same_state(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Of a generator. A mode of the program's must not see us look."""
+    return not (_compat.dispatch_modes() or _compat.function_modes()) and torch.equal(one, other)
+
+
 @dataclass(slots=True)
 class Policy:
     """`overwrites`: after an optimizer's step the same attempt ran another backward, so its first parameters are needed for a replay;
-    `fresh_leaves`: its graphs end in leaves that no optimizer holds; `updates`: an optimizer has stepped inside it."""
+    `fresh_leaves`: its graphs end in leaves that no optimizer holds; `updates`: an optimizer has stepped inside it; `alike`: how many
+    steps in a row went the same way."""
 
     runs: int = 0
     settled: bool = False
@@ -29,8 +37,10 @@ class Policy:
     overwrites: bool = False
     buffers: TensorCopy = field(default_factory=TensorCopy)
     handwork: Handwork = field(default_factory=Handwork)
+    draws: Draws = field(default_factory=lambda: Draws(_compat.random_state, same_state))
     fresh_leaves: bool = False
     updates: bool = False
+    alike: int = 0
 
     @property
     def may_be_replayed(self) -> bool:

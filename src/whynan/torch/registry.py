@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -21,13 +21,15 @@ WALKED_NODES = 20_000
 
 
 class Registry:
-    def __init__(self, guard: Guard = UNGUARDED) -> None:
+    """`changed` is called whenever something new is met, or something is no longer as it was."""
+
+    def __init__(self, guard: Guard = UNGUARDED, changed: Callable[[], None] = lambda: None) -> None:
         self._optimizers: dict[int, tuple[weakref.ref[torch.optim.Optimizer], Site | None]] = {}
         self.modules: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         self.scalers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.scaled = self.buffered = False
         self.orphans: dict[int, weakref.ref[torch.Tensor]] = {}
-        self._guard = guard
+        self._guard, self._changed = guard, changed
         self.origins = Origins(guard)
         self._characters: dict[int, Character] = {}
         self._owned: list[torch.Tensor] | None = None
@@ -39,10 +41,12 @@ class Registry:
         """It has buffers."""
         self.modules.add(module)
         self.buffered = True
+        self._changed()
 
     def met_scaler(self, scaler: Any) -> None:
         self.scalers.add(scaler)
         self.scaled = True
+        self._changed()
 
     def made_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         frame = user_frame(sys._getframe(1))
@@ -59,6 +63,7 @@ class Registry:
     def _new_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """What is remembered of its parameters must not keep them alive once it is gone."""
         self._owned = None
+        self._changed()
         weakref.finalize(optimizer, self._guard, "forgetting an optimizer", self.forget_groups).atexit = False
 
     @property
@@ -70,6 +75,7 @@ class Registry:
         """Parameter groups may have changed."""
         self._owned = None
         self._characters.clear()
+        self._changed()
 
     def character(self, optimizer: torch.optim.Optimizer) -> Character:
         known = self._characters.get(id(optimizer))
@@ -145,6 +151,7 @@ class Registry:
 
     def _met_orphan(self, leaf: torch.Tensor) -> None:
         self.orphans[id(leaf)] = weakref.ref(leaf)
+        self._changed()
         self._note_bad_from_start([leaf])
 
     def buffers(self) -> list[tuple[str, nn.Module, torch.Tensor]]:

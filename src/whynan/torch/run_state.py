@@ -30,14 +30,15 @@ class RunState:
     """`found`: the hit whose step is about to be run again, or is; `replay`: the recorder while it is, or while a step of this run is
     traced live. `finish` is raised by every hook once an incident was recorded. `spent`: seconds in the hooks. `trial`: in a child that
     only tries whether a step fails again, the descriptor of its answer. `closure_level`: while an optimizer runs a closure, how many
-    attempts there were around its step. `several`: other ranks were met. `several_threads`: backwards ran in more than one thread."""
+    attempts there were around its step. `several`: other ranks were met. `several_threads`: backwards ran in more than one thread.
+    `cruise`: steps go as those before did; `due`: what a backward ran over whose gradients were not looked at yet."""
 
     def __init__(self, recorder: Recorder, trace_step: int | None) -> None:
         self.recorder, self.trace_step = recorder, trace_step
         self.watching = False
         self.limits: list[str] = []
         self.guard = Guard(self.give_up)
-        self.registry = Registry(self.guard)
+        self.registry = Registry(self.guard, self.cruise_no_more)
         self.gate = Gate()
         self.counter = Steps()
         self.policies = Policies()
@@ -52,6 +53,8 @@ class RunState:
         self.trial: int | None = None
         self.closure_level: int | None = None
         self.spent = 0.0
+        self.cruise: Any = None
+        self.due: Any = None
         self.compiles = False
         self.several = False
         self.several_threads = False
@@ -76,8 +79,12 @@ class RunState:
             print(f"whynan: a fault of its own while {doing}, watching ends: {type(error).__name__}: {error}", file=sys.__stderr__)
 
     def watch_no_more(self) -> None:
-        self.watching = False
+        self.watching, self.cruise, self.due = False, None, None
         self.leave_open()
+
+    def cruise_no_more(self) -> None:
+        """The next step is looked at from all sides. (While there is a cruise, everything is watched and nothing is run again.)"""
+        self.cruise = None
 
     def leave_open(self) -> None:
         """Record no more. What was opened deep in the user's frames is closed with the run."""

@@ -24,10 +24,10 @@ Row = tuple[int, float | None, float | None, float | None, float | None]  # step
 
 
 class TrendWatch:
-    """`measured`: `measure` was called for the step that is being made."""
+    """`rows`: what there is of it. `measured`: `measure` was called for the step that is being made."""
 
     def __init__(self) -> None:
-        self._rows: list[Row] = []
+        self.rows: list[Row] = []
         self._spent = 0.0
         self._start = perf_counter()
         self._watched: list[torch.Tensor] = []
@@ -39,7 +39,12 @@ class TrendWatch:
 
     def due(self, steps: int) -> bool:
         """`steps` have begun, the one that is being made included."""
-        return steps <= DENSE_STEPS or self._spent < SHARE * (perf_counter() - self._start)
+        return steps <= DENSE_STEPS or self.due_at < perf_counter()
+
+    @property
+    def due_at(self) -> float:
+        """When the budget allows the next measurement, by `time.perf_counter`."""
+        return self._start + self._spent / SHARE
 
     def measure(self, optimizer: torch.optim.Optimizer) -> None:
         """Norms of the gradients, right before the step."""
@@ -65,16 +70,16 @@ class TrendWatch:
 
     @property
     def trend(self) -> Trend:
-        columns: list[list[Any]] = [list(column) for column in zip(*self._rows, strict=True)]
+        columns: list[list[Any]] = [list(column) for column in zip(*self.rows, strict=True)]
         return Trend(*columns)
 
     def close_step(self, step: int, optimizer: torch.optim.Optimizer) -> Row:
         """Append one row and forget the oldest beyond `KEPT` (of the old ones every second is kept)."""
         rate = optimizer.param_groups[0].get("lr")
         row = (step, self.loss, self.grad_norm, self.update_ratio, rate if type(rate) is float or rate is None else float(rate))
-        self._rows.append(row)
-        if len(self._rows) > KEPT:
-            del self._rows[: KEPT // 2 : 2]
+        self.rows.append(row)
+        while len(self.rows) > KEPT:
+            del self.rows[: KEPT // 2 : 2]
         self.grad_norm = self.update_ratio = None
         return row
 

@@ -9,17 +9,19 @@ import torch
 
 from whynan.core.session import NotReproduced, Reproduced
 from whynan.torch import _compat
-from whynan.torch.backward import BackwardWatch, gradients_of, version_of
+from whynan.torch.backward import UNCHECKED, BackwardWatch, version_of
 from whynan.torch.conclusion import Conclusion
 from whynan.torch.copies import OptimizerCopy
-from whynan.torch.gate import all_finite, finite
+from whynan.torch.cruise import LEARNING_RUNS, LONGEST, Cruise, may_cruise
+from whynan.torch.gate import all_finite, finite, gradients_of
 from whynan.torch.hits import Hits
 from whynan.torch.incidents import Found, user_site
-from whynan.torch.policy import ORDINARY, Policy
+from whynan.torch.policy import ORDINARY, Character, Policy
 from whynan.torch.replay import Replay
 from whynan.torch.rerun import run_step_again
 from whynan.torch.run_state import RunState
 
+dispatch_modes, function_modes = _compat.dispatch_modes, _compat.function_modes
 BEFORE, AFTER = "checking gradients before a step", "checking parameters after a step"
 
 
@@ -32,7 +34,18 @@ class UpdateWatch:
 
     def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         state = self._state
-        self._seen = bool(_compat.dispatch_modes() or _compat.function_modes())
+        if state.due is not None and state.cruise is not None and not (kwargs or len(args) > 1 or dispatch_modes() or function_modes()):
+            start = perf_counter()
+            try:
+                short = state.cruise.step(optimizer, start)
+            except Exception as error:
+                state.fault(BEFORE, error)
+                return
+            state.spent += perf_counter() - start
+            if short:
+                self._over = optimizer
+                return
+        self._seen = bool(dispatch_modes() or function_modes())
         if self._seen or state.replay is not None or state.compiles or state.finish is not None:
             self._sheltered_before(optimizer, args, kwargs)
         elif state.watching:
@@ -83,8 +96,8 @@ class UpdateWatch:
         if closure and not state.replaying:
             state.closure_level = len(state.runtime.stack)
         character = state.registry.character(optimizer)
-        if not closure:
-            self._check_gradients(optimizer, character.parameters)
+        self._backward.look()
+        untouched = not closure and self._check_gradients(optimizer, character.parameters)
         if state.replay is not None and state.replaying:
             return
         state.trend.measured = False
@@ -92,31 +105,50 @@ class UpdateWatch:
             state.trend.measure(optimizer)
         tame = character.is_tame(optimizer)
         loss = state.trend.loss
-        unspoilt = tame and loss is not None and -ORDINARY < loss < ORDINARY
+        unspoilt = tame and not closure and loss is not None and -ORDINARY < loss < ORDINARY
         chosen = state.counter.last
         policy = chosen.noted.policy if chosen is not None else None
         needed_again = closure or policy is None or policy.overwrites or not policy.settled
         self._copy = OptimizerCopy(optimizer) if needed_again or not tame and character.risky_now(optimizer) else None
         if self._copy is not None:
             self._keep(self._copy, closure, policy)
-        self._over = optimizer if unspoilt and not closure and self._copy is None and not state.trend.measured else None
+        plain = unspoilt and self._copy is None
+        self._learn_course(chosen, optimizer, character, alike=plain and untouched)
+        self._over = optimizer if plain and not state.trend.measured else None
         if self._over is not None:
             self._close(optimizer)
 
-    def _check_gradients(self, optimizer: Any, parameters: list[torch.Tensor]) -> None:
-        """Those that changed since the last backward were clipped, scaled or written by the script itself."""
+    def _learn_course(self, chosen: Any, optimizer: Any, character: Character, *, alike: bool) -> None:
+        """After many steps in a row in which nothing but this was to be seen the next ones take the short way."""
+        state = self._state
+        if not alike or chosen is None or chosen not in state.stack or chosen.noted.backwards != 1 or chosen.noted.stepped:
+            state.cruise = None
+            if chosen is not None and chosen.noted is not None:
+                chosen.noted.policy.alike = 0
+            return
+        policy = chosen.noted.policy
+        policy.alike += 1
+        if state.cruise is None and policy.alike % LEARNING_RUNS == 0 and may_cruise(state, policy, character):
+            state.cruise = Cruise(state, chosen, optimizer, character)
+        if state.cruise is not None:
+            self._backward.checked = UNCHECKED
+            state.cruise.until = min(perf_counter() + LONGEST, state.trend.due_at)
+
+    def _check_gradients(self, optimizer: Any, parameters: list[torch.Tensor]) -> bool:
+        """Those that changed since the last backward were clipped, scaled or written by the script itself. Whether none did."""
         grads = gradients_of(parameters)
         ids, versions = self._backward.checked
         same = list(map(id, grads)) == ids and list(map(version_of, grads)) == versions
         if (same or self._backward.are_among_checked(grads)) and not self._state.runtime.sites.touches_gradients:
-            return
+            return same
         if self._skips_inside(optimizer):
-            return
+            return False
         bad = [p for p in parameters if p.grad is not None and not finite(p.grad)] if self._state.gate.suspicious(grads) else []
         if bad and self._state.replaying:
             self._hits.again("gradient", [p.grad for p in bad])
         elif not self._state.replaying:
             self._hits.used(parameters, bad)
+        return False
 
     def _skips_inside(self, optimizer: Any) -> bool:
         """A fused optimizer is called for a skipped step too and looks at the scaler's flag itself."""

@@ -1,0 +1,110 @@
+"""The short way through a step that goes as those before it did: in the same place one backward, then one step of the same optimizer.
+
+Its gradients are looked at once, right before the optimizer uses them. Whatever is unusual about a step leads back to the long way, which
+looks at everything; so does one step now and then, for what has to be done now and then.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from math import isfinite
+from operator import itemgetter
+from threading import get_ident
+from typing import Any
+
+import torch
+
+from whynan.torch.gate import SUMMED, gradient_of, gradients_of, is_given, item, traits
+from whynan.torch.policy import ORDINARY, Character, Policy
+from whynan.torch.run_state import RunState
+
+LEARNING_RUNS = 32
+LONGEST = 0.25  # seconds between two steps on the long way
+UNUSABLE = (AttributeError, RuntimeError, TypeError)  # what a loss of another kind than a real number's raises when it is read
+parameters_of_group, summed = itemgetter("params"), torch.sum
+
+
+class Cruise:
+    """`backward(outputs, kwargs)` tells of a call of the engine whether it takes the short way: an ordinary loss, the first backward of its
+    step, which is counted then. `step(optimizer, now)` whether the optimizer may go on without a further look: finite gradients, ordinary
+    numbers. `until`: when the next step has to take the long way, by `time.perf_counter`. (Closures, written out: in a step of a
+    millisecond every further call and every attribute counts.)"""
+
+    until = 0.0
+
+    def __init__(self, state: RunState, chosen: Any, optimizer: Any, character: Character) -> None:
+        self.backward = _backward(state, chosen)
+        self.step = _step(self, state, optimizer, character)
+
+
+def _backward(state: RunState, chosen: Any) -> Callable[[Any, dict[str, Any]], bool]:
+    stack, modules, counter, trend = state.runtime.stack, state.runtime.sites.all, state.counter, state.trend
+    depth, level, innermost, known = len(stack), stack.index(chosen), stack[-1].site_id, len(modules)
+    thread, place = get_ident(), chosen.noted.policy
+
+    def backward(outputs: Any, kwargs: dict[str, Any]) -> bool:
+        if len(stack) != depth or len(outputs) != 1 or get_ident() != thread or len(modules) != known or "accumulate_grad" not in kwargs:
+            return False
+        attempt = stack[level]
+        noted = attempt.noted
+        if noted.policy is not place or noted.backwards or stack[-1].site_id != innermost:
+            return False
+        try:
+            loss = outputs[0].item()
+            if not -ORDINARY < loss < ORDINARY:
+                return False
+        except UNUSABLE:
+            return False
+        noted.backwards = 1
+        noted.counted = True
+        counter.last = attempt
+        counter.done = noted.steps_before + 1
+        trend.loss = loss
+        if attempt.tape.entries:
+            attempt.forget_before()
+        state.due = outputs
+        return True
+
+    return backward
+
+
+def _step(cruise: Cruise, state: RunState, optimizer: Any, character: Character) -> Callable[[Any, float], bool]:
+    reference, parameters, sizes = weakref.ref(optimizer), character.parameters, sizes_of(optimizer)
+    counter, trend, record = state.counter, state.trend, state.recorder.step
+
+    def step(optimizer: Any, now: float) -> bool:
+        groups = optimizer.param_groups
+        if now > cruise.until or reference() is not optimizer or list(map(len, map(parameters_of_group, groups))) != sizes:
+            return False
+        if not character.is_tame(optimizer) or not isfinite(sum(map(item, map(summed, filter(is_given, map(gradient_of, parameters)))))):
+            return False
+        state.due = None
+        noted = counter.last.noted
+        noted.stepped = True
+        rate = groups[0]["lr"]
+        row = noted.steps_before, trend.loss, None, None, rate if type(rate) is float else float(rate)
+        trend.rows.append(row)
+        record(row)
+        return True
+
+    return step
+
+
+def sizes_of(optimizer: Any) -> list[int]:
+    """How many parameters its groups have."""
+    return list(map(len, map(parameters_of_group, optimizer.param_groups)))
+
+
+def may_cruise(state: RunState, policy: Policy, character: Character) -> bool:
+    """Whether nothing of what the long way does is needed at this place but now and then."""
+    registry, sites = state.registry, state.runtime.sites
+    plain = not (registry.scaled or registry.buffered or registry.orphans or state.several_threads or state.trace_step is not None)
+    known = policy.settled and policy.handwork.by_hand is False and not (policy.overwrites or policy.fresh_leaves)
+    return (
+        plain
+        and known
+        and not (sites.checks_finite or sites.touches_gradients or sites.clips)
+        and len(registry.owned) == len(character.parameters)
+        and SUMMED.issuperset(map(traits, gradients_of(character.parameters)))
+    )
