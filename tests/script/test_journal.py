@@ -52,7 +52,7 @@ def test_what_is_no_iterator_is_never_wrapped(journal: Journal) -> None:
         def step(self) -> int:
             return 1
 
-    journal.tape.mark()
+    journal.tape.begin(None)
     for thing in ([1], "ab", {1: 2}, range(3), Loader(), None, 5, int):
         assert journal.iterate(thing) is thing
         assert journal.next(thing) is thing
@@ -63,7 +63,7 @@ def test_iterator_that_nobody_else_holds_is_not_wrapped() -> None:
     """It is made anew when the body runs again; recording it would hold every batch of an evaluation."""
     runtime = Runtime(SiteTable(), NullBackend())
     hooks = Hooks(runtime)
-    runtime.journal.tape.mark()
+    runtime.journal.tape.begin(None)
     fresh = [type(thing) for thing in (hooks.iterate(iter([1])), hooks.iterate(x for x in [1]))]
     assert [kind.__name__ for kind in fresh] == ["list_iterator", "generator"]
     held = iter([1])
@@ -77,7 +77,7 @@ def test_answers_are_given_again_in_order(journal: Journal) -> None:
         return [pulled(journal, a, 2), next(journal.next(b)), pulled(journal, b, 9), next(journal.next(b), "end"), next(journal.next(a))]
 
     next(a)
-    position = journal.tape.mark()
+    position = journal.tape.begin(None)
     first = body()
     assert first == [[1, 2], "a", list("bcdef"), "end", 3]
     for _ in range(2):
@@ -90,9 +90,9 @@ def test_answers_are_given_again_in_order(journal: Journal) -> None:
 
 def test_replay_of_an_inner_attempt_starts_at_its_own_mark(journal: Journal) -> None:
     stream = iter(range(10))
-    journal.tape.mark()
+    journal.tape.begin(None)
     next(journal.next(stream))
-    inner = journal.tape.mark()
+    inner = journal.tape.begin(None)
     assert next(journal.next(stream)) == 1
     journal.tape.rewind(inner)
     assert next(journal.next(stream)) == 1
@@ -105,7 +105,7 @@ def test_exceptions_of_an_iterator_pass_without_frames_of_ours(journal: Journal)
         yield 1
         raise KeyError("inside")
 
-    journal.tape.mark()
+    journal.tape.begin(None)
     for ask in (lambda s: next(journal.next(s)), lambda s: list(journal.iterate(s))):
         stream = failing()
         next(stream)
@@ -124,7 +124,7 @@ def test_value_of_a_finished_generator_is_kept(journal: Journal) -> None:
         return "value"
         yield 1
 
-    journal.tape.mark()
+    journal.tape.begin(None)
     stream = finishing()
     with pytest.raises(StopIteration) as caught:
         next(journal.next(stream))
@@ -144,7 +144,7 @@ def test_iterator_that_starts_afresh_is_started_once(journal: Journal) -> None:
             self.n += 1
             return self.n
 
-    journal.tape.mark()
+    journal.tape.begin(None)
     thing = Resetting()
     assert pulled(journal, thing, 2) == [1, 2]
     assert next(journal.next(thing)) == 3
@@ -154,7 +154,7 @@ def test_iterator_that_starts_afresh_is_started_once(journal: Journal) -> None:
 def test_path_that_differs_is_told(journal: Journal) -> None:
     stream, q = iter(range(10)), queue.Queue[int]()
     q.put(5)
-    position = journal.tape.mark()
+    position = journal.tape.begin(None)
     next(journal.next(stream))
     journal.tape.rewind(position)
     assert journal.record(q).get() == 5
@@ -164,9 +164,9 @@ def test_path_that_differs_is_told(journal: Journal) -> None:
 
 def test_what_was_forgotten_is_told(journal: Journal) -> None:
     stream = iter(range(10))
-    first = journal.tape.mark()
+    first = journal.tape.begin(None)
     next(journal.next(stream))
-    second = journal.tape.mark()
+    second = journal.tape.begin(None)
     next(journal.next(stream))
     journal.tape.forget(second)
     journal.tape.rewind(second)
@@ -183,10 +183,10 @@ class Value:
 
 def test_memory_is_let_go(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = (Value() for _ in range(20))
-    journal.tape.mark()
+    journal.tape.begin(None)
     kept = [weakref.ref(next(journal.next(stream))) for _ in range(3)]
     assert all(ref() is not None for ref in kept)
-    inner = journal.tape.mark()
+    inner = journal.tape.begin(None)
     last = weakref.ref(next(journal.next(stream)))
     journal.tape.forget(inner)
     assert all(ref() is None for ref in kept)
@@ -195,7 +195,7 @@ def test_memory_is_let_go(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> 
     journal.tape.release()
     assert last() is None
     monkeypatch.setattr(tape, "MAX_ENTRIES", 4)
-    journal.tape.mark()
+    journal.tape.begin(None)
     many = [weakref.ref(next(journal.next(stream))) for _ in range(10)]
     gc.collect()
     assert sum(ref() is not None for ref in many) <= 4
@@ -205,7 +205,7 @@ def test_large_arrays_are_held_within_a_limit(journal: Journal, monkeypatch: pyt
     np = pytest.importorskip("numpy")
     monkeypatch.setattr(tape, "MAX_BYTES", 10_000)
     stream = ((np.zeros(100), k) for k in range(100))
-    journal.tape.mark()
+    journal.tape.begin(None)
     held = [weakref.ref(next(journal.next(stream))[0]) for _ in range(50)]
     assert 2 <= sum(ref() is not None for ref in held) <= 13
 
@@ -226,7 +226,7 @@ def test_queues_connections_and_sockets(journal: Journal) -> None:
             taken.append("empty")
         return taken
 
-    position = journal.tape.mark()
+    position = journal.tape.begin(None)
     first = body()
     assert first == [0, 0, 0, b"x", b"y", "empty"]
     journal.tape.rewind(position)
@@ -258,7 +258,7 @@ def test_environments_by_their_methods_alone(journal: Journal) -> None:
         reset = step = lambda self: 1
 
     env = Env()
-    position = journal.tape.mark()
+    position = journal.tape.begin(None)
 
     def body() -> list[Any]:
         with pytest.raises(ValueError, match="-1"):
@@ -275,7 +275,7 @@ def test_environments_by_their_methods_alone(journal: Journal) -> None:
 
 def test_each_thread_has_its_own_tape(journal: Journal) -> None:
     stream = iter(range(10))
-    position = journal.tape.mark()
+    position = journal.tape.begin(None)
     next(journal.next(stream))
     thread = threading.Thread(target=lambda: next(journal.next(stream)))
     thread.start()
@@ -287,7 +287,7 @@ def test_each_thread_has_its_own_tape(journal: Journal) -> None:
 
 def test_forked_child_records_nothing(journal: Journal) -> None:
     stream = iter(range(3))
-    journal.tape.mark()
+    journal.tape.begin(None)
     child = os.fork()
     if child == 0:
         os._exit(0 if journal.next(stream) is stream else 1)

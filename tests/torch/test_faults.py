@@ -83,7 +83,7 @@ whynan.script.capture:_note
 whynan.script.journal:Journal._is_iterator
 whynan.script.random_states:take
 whynan.script.tape:Tape.add
-whynan.script.tape:Tape.mark
+whynan.script.tape:Tape.begin
 whynan.script.tape:Tape.release
 whynan.script.tape:Tape.forget
 """.split()

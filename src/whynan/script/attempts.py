@@ -49,7 +49,7 @@ class Attempt:
     def __init__(self, runtime: Runtime, site_id: int, live: dict[str, Any]) -> None:
         self.runtime, self.site_id, self.live = runtime, site_id, live
         self.site = runtime.sites.all[site_id]
-        self.tape: Tape = runtime.journal.here.tape
+        self.tape: Tape = runtime.here.tape
         self.turns: list[Attempt] = [self]
 
     @property
@@ -76,8 +76,7 @@ class Attempt:
             return
         start = self.started = perf_counter()
         try:
-            self.tape.attempts.append(self)
-            self.position = self.tape.mark()
+            self.position = self.tape.begin(self)
             self.captured = capture(self.site, self.live, start)
             self.noted = runtime.backend.enter(self)
         except Exception as error:
@@ -85,38 +84,30 @@ class Attempt:
         runtime.spent += perf_counter() - start
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
-        turns, self.turns = self.turns, NONE  # the list holds the attempt, which holds the values of the step
-        runtime = self.runtime
+        runtime, tape, turns = self.runtime, self.tape, self.turns
+        self.turns = NONE  # the list holds the attempt, which holds the values of the step
         if self.replaying:
             runtime.end_replay(self, error)
             return False
         start = perf_counter()
-        again = self._leave(error)
+        stack = tape.attempts
+        while stack and stack.pop() is not self:
+            pass
+        try:
+            if runtime.backend.leave(self, error):
+                self.replaying = True
+            else:
+                tape.release()
+        except Exception as fault:
+            runtime.fault("leaving a step", fault)
         runtime.spent += perf_counter() - start
-        if not again:
+        if not self.replaying:
+            self.captured, self.live = None, NOTHING
             return False
-        self.replaying = True
         turns.append(self)
         if error is None:
             raise Again  # a body that ended by `return` or `break` would leave the loop around it
         return True
-
-
-    def _leave(self, error: BaseException | None) -> bool:
-        """Whether the body is to be run again."""
-        stack = self.tape.attempts
-        while stack and stack.pop() is not self:
-            pass
-        again = False
-        try:
-            again = self.runtime.backend.leave(self, error)
-            if not again:
-                self.tape.release()
-        except Exception as fault:
-            self.runtime.fault("leaving a step", fault)
-        if not again:
-            self.captured, self.live = None, NOTHING
-        return again
 
 
 class Runtime:
@@ -125,13 +116,14 @@ class Runtime:
     def __init__(self, sites: SiteTable, backend: StepBackend) -> None:
         self.sites, self.backend = sites, backend
         self.journal = Journal()
+        self.here = self.journal.here
         self.diversion = Diversion()
         self.spent = 0.0
 
     @property
     def stack(self) -> list[Attempt]:
         """The attempts that are running in this thread, outermost first."""
-        return self.journal.here.tape.attempts
+        return self.here.tape.attempts
 
     def attempts(self, site_id: int, live: dict[str, Any]) -> Sequence[Attempt | PlainAttempt]:
         """What the rewritten code iterates over."""

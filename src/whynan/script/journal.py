@@ -32,8 +32,8 @@ class Journal:
         self.here = _Here()
         self._plain: set[type] = set()
         self.external: dict[type, bool] = {}
-        here = weakref.ref(self)
-        os.register_at_fork(after_in_child=lambda: _start_afresh(here()))
+        journal = weakref.ref(self)
+        os.register_at_fork(after_in_child=lambda: _start_afresh(journal()))
 
     @property
     def tape(self) -> Tape:
@@ -122,7 +122,7 @@ class Journal:
 def _start_afresh(journal: Journal | None) -> None:
     """In a forked child (a loader's worker) nothing is recorded until an attempt of its own begins."""
     if journal is not None:
-        journal.here = _Here()
+        journal.here.tape = Tape()
 
 
 def _recorded(tape: Tape, iterator: Iterator[Any]) -> Iterator[Any]:

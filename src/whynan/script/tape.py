@@ -41,8 +41,9 @@ class Tape:
     def end(self) -> int:
         return self._dropped + len(self.entries)
 
-    def mark(self) -> int:
-        """Everything from here on is kept until it is forgotten."""
+    def begin(self, attempt: Any) -> int:
+        """An attempt begins: everything from here on, which is the position returned, is kept until it is forgotten."""
+        self.attempts.append(attempt)
         self.marks += 1
         self.open += 1
         self.recording = True

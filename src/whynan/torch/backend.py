@@ -114,6 +114,8 @@ class TorchBackend:
 
     def enter(self, attempt: Any) -> Noted:
         state = self.state
+        if state.cruise is not None and state.cruise.site_id == attempt.site_id:
+            return state.cruise.enter()  # type: ignore[no-any-return]
         registry = state.registry
         if state.replay is not None and not state.replaying:
             state.replay.trace.table.new_step()
@@ -138,7 +140,7 @@ class TorchBackend:
 
     def leave(self, attempt: Any, error: BaseException | None) -> bool:
         state = self.state
-        if not state.watching:
+        if error is None and state.cruise is not None and state.due is None or not state.watching:
             return False
         if state.found is not None:
             return state.found.attempt is attempt

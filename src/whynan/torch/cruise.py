@@ -15,13 +15,16 @@ from typing import Any
 
 import torch
 
+from whynan.torch import _compat
 from whynan.torch.gate import SUMMED, gradient_of, gradients_of, is_given, item, traits
+from whynan.torch.noted import Noted, device_generators
 from whynan.torch.policy import ORDINARY, Character, Policy
 from whynan.torch.run_state import RunState
 
 LEARNING_RUNS = 32
 LONGEST = 0.25  # seconds between two steps on the long way
 UNUSABLE = (AttributeError, RuntimeError, TypeError)  # what a loss of another kind than a real number's raises when it is read
+cuda_in_use = _compat.cuda_in_use
 parameters_of_group, summed = itemgetter("params"), torch.sum
 
 
@@ -34,8 +37,20 @@ class Cruise:
     until = 0.0
 
     def __init__(self, state: RunState, chosen: Any, optimizer: Any, character: Character) -> None:
+        self.site_id = chosen.site_id
+        self.enter = _enter(state, chosen.noted.policy)
         self.backward = _backward(state, chosen)
         self.step = _step(self, state, optimizer, character)
+
+
+def _enter(state: RunState, policy: Policy) -> Callable[[], Noted]:
+    counter, sequence_number, random_state = state.counter, _compat.sequence_number, policy.draws.state
+
+    def enter() -> Noted:
+        devices = device_generators() if cuda_in_use() else ()
+        return Noted(policy, sequence_number(), counter.done, random_state(), devices)
+
+    return enter
 
 
 def _backward(state: RunState, chosen: Any) -> Callable[[Any, dict[str, Any]], bool]:
