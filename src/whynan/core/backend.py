@@ -67,6 +67,8 @@ class Recorder(Protocol):
     """Where a backend puts what it found; it must never raise into the user's run."""
 
     run: Run
+    steps: list[tuple[int, float | None, float | None, float | None, float | None]]
+    """Rows that wait to be written. Where time is short they are added here; a call of `step` now and then sees to the writing."""
 
     def step(self, row: tuple[int, float | None, float | None, float | None, float | None]) -> None:
         """`row`: step, loss, gradient norm, update ratio, learning rate; None for what was not measured."""

@@ -14,30 +14,31 @@ class Draws:
     """Of one place and the generators whose state `take` copies; `same` compares two such states.
 
     A state is that of the last look. Only a run that drew since, which the next look shows, makes it another one than a run began with:
-    of a place that hardly ever draws, two runs within `PAUSE` of each other.
+    of a place that hardly ever draws, two runs within `PAUSE` of each other. `pause`: how many more runs there are before that look;
+    `last` is what it found. (Where time is short they are read and counted down in place.)
     """
 
-    __slots__ = ("_changes", "_pause", "_same", "_state", "_still", "_take")
+    __slots__ = ("_changes", "_same", "_still", "_take", "last", "pause")
 
     def __init__(self, take: Callable[[], Any], same: Callable[[Any, Any], bool]) -> None:
         self._take, self._same = take, same
-        self._state: Any = None
-        self._still = self._changes = self._pause = 0
+        self.last: Any = None
+        self.pause = self._still = self._changes = 0
 
     def state(self) -> Any:
         """What a run that begins now finds."""
-        if self._pause:
-            self._pause -= 1
+        if self.pause:
+            self.pause -= 1
         elif self._changes > CHANGES:
-            self._state = self._take()
+            self.last = self._take()
         else:
             self._look()
-        return self._state
+        return self.last
 
     def _look(self) -> None:
-        before, self._state = self._state, self._take()
-        if before is not None and self._same(before, self._state):
+        before, self.last = self.last, self._take()
+        if before is not None and self._same(before, self.last):
             self._still, self._changes = self._still + 1, 0
-            self._pause = PAUSE if self._still >= STILL else 0
+            self.pause = PAUSE if self._still >= STILL else 0
         else:
             self._still, self._changes = 0, self._changes + (before is not None)

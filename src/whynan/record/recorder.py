@@ -32,7 +32,8 @@ class Describe(Protocol):
 
 
 class RunRecorder:
-    """Implements `core.backend.Recorder`. `warn` prints one line for the user; `folder` is None until something was recorded."""
+    """Implements `core.backend.Recorder`. `warn` prints one line for the user; `folder` is None until something was recorded.
+    `steps`: what waits to be written."""
 
     def __init__(self, run: Run, output: Path, describe: Describe, warn: Callable[[str], None]) -> None:
         self.run = run
@@ -41,7 +42,7 @@ class RunRecorder:
         self.warnings: list[WarningRow] = []
         self.incidents: list[Incident] = []
         self._describe, self._warn = describe, warn
-        self._steps: list[StepRow] = []
+        self.steps: list[StepRow] = []
         self._unsaved_warnings: list[WarningRow] = []
         self._store: Store | None = None
         self._closed = False
@@ -51,7 +52,7 @@ class RunRecorder:
         self._pid = os.getpid()
 
     def step(self, row: StepRow) -> None:
-        self._steps.append(row)
+        self.steps.append(row)
         if monotonic() >= self._due:
             self.flush()
 
@@ -97,7 +98,7 @@ class RunRecorder:
     def finish(self, status: Literal["clean", "incident", "error"], exit_code: int | None, overhead: float, steps: int) -> None:
         """Note how the run ended, close its file and remove old runs. A run without a step leaves no folder."""
         self.run.status, self.run.exit_code, self.run.overhead, self.run.steps = status, exit_code, overhead, steps
-        if self._store is not None or self._steps or steps:
+        if self._store is not None or self.steps or steps:
             self._keep(self._write_gathered)
             self._keep(self._write_end)
         self._closed = True  # what comes later, from a thread that trains on, is not recorded
@@ -105,7 +106,7 @@ class RunRecorder:
     def _keep(self, write: Callable[[Store], None]) -> None:
         """Do `write` on the store, which is opened when first needed; never in a forked child, nor once writing has failed."""
         if os.getpid() != self._pid:
-            self._steps.clear()
+            self.steps.clear()
             return
         with self._lock:
             try:
@@ -118,7 +119,7 @@ class RunRecorder:
 
     def _opened(self) -> Store | None:
         if self._closed:
-            self._steps.clear()
+            self.steps.clear()
         elif self._store is None:
             self.folder = folders.create(self.output, self.run.rank)
             self._store = self._made(self.folder)
@@ -133,7 +134,8 @@ class RunRecorder:
             raise
 
     def _write_gathered(self, store: Store) -> None:
-        steps, self._steps = self._steps, []
+        steps = self.steps.copy()
+        del self.steps[: len(steps)]
         warnings, self._unsaved_warnings = self._unsaved_warnings, []
         if steps or warnings:
             store.add(steps, warnings)

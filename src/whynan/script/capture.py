@@ -86,6 +86,14 @@ class Plan:
         kinds = [self.kinds[kind] if kind in self.kinds else self.learn(value) for kind, value in zip(types, values, strict=True)]
         self.types, self.chosen = types, [kind is not None for kind in kinds]
 
+    def look(self) -> None:
+        """At what is not looked at in every run: random generators, and new members of modules."""
+        self.draws.state()
+        self.turns += 1 + self.draws.pause
+        if self.turns >= TURNS:
+            self.turns = 0
+            self.barren.clear()
+
     def judge(self, seconds: float, start: float) -> None:
         """Follow objects less far where noting them is out of proportion to the step several times in a row."""
         self.late = self.late + 1 if seconds > SHARE * (start - self.last) else 0
@@ -101,10 +109,12 @@ def capture(site: AttemptSite, live: dict[str, Any], now: float) -> Captured:
         plan = site.memo["plan"] = Plan()
     if site.function == MODULE:
         live = {name: live[name] for name in site.live if name in live}
-    plan.turns += 1
-    if plan.turns % TURNS == 0:  # modules may have got new members
-        plan.barren.clear()
-    captured = Captured(site, live, plan.draws.state())
+    draws = plan.draws
+    if draws.pause:
+        draws.pause -= 1
+    else:
+        plan.look()
+    captured = Captured(site, live, draws.last)
     types = tuple(map(type, live.values()))
     if types != plan.types:
         plan.meet(types, live.values())

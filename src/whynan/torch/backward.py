@@ -55,17 +55,12 @@ class BackwardWatch:
 
         @functools.wraps(original)
         def engine(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            cruise, start = state.cruise, clock()
-            if cruise is not None and not (dispatch_modes() or function_modes() or self._depth) and cruise.backward(outputs, kwargs):
-                self._depth += 1
-                state.spent += clock() - start
-                try:
-                    return original(outputs, *args, **kwargs)
-                finally:
-                    self._depth -= 1
+            if state.cruise is not None and not (dispatch_modes() or function_modes()) and state.cruise.backward(outputs, kwargs):
+                return original(outputs, *args, **kwargs)
             plain = state.watching and state.replay is None and not state.compiles
-            if not plain or dispatch_modes() or function_modes() or self._depth and self._is_nested():
+            if not plain or dispatch_modes() or function_modes() or self._is_nested():
                 return self._unusual(outputs, *args, **kwargs)
+            start = clock()
             try:
                 self._before(tensors_of(outputs), kwargs)
             except Exception as error:
@@ -96,7 +91,9 @@ class BackwardWatch:
 
     def _is_nested(self) -> bool:
         """Whether this is a backward inside another one (checkpoints), not one of another thread."""
-        return self._thread == get_ident() or _compat.current_node() is not None
+        if not self._depth and self._state.due is None:
+            return False
+        return bool(self._depth) and self._thread == get_ident() or _compat.current_node() is not None
 
     def _unusual(self, outputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Where nothing is watched, or a compiler or the recorder would see our checks."""
@@ -105,7 +102,7 @@ class BackwardWatch:
             if state.finish is not None:  # something has swallowed it and trains on
                 raise state.finish
             return self._original(outputs, *args, **kwargs)
-        if self._depth and self._is_nested() or state.compiles and _compat.compiling():
+        if self._is_nested() or state.compiles and _compat.compiling():
             return self._original(outputs, *args, **kwargs)
         roots = tensors_of(outputs)
         state.unseen("checking a loss", self._before, roots, kwargs)

@@ -6,11 +6,13 @@ looks at everything; so does one step now and then, for what has to be done now 
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable
 from math import isfinite
 from operator import itemgetter
 from threading import get_ident
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -24,13 +26,13 @@ from whynan.torch.run_state import RunState
 LEARNING_RUNS = 32
 LONGEST = 0.25  # seconds between two steps on the long way
 UNUSABLE = (AttributeError, RuntimeError, TypeError)  # what a loss of another kind than a real number's raises when it is read
-cuda_in_use = _compat.cuda_in_use
-parameters_of_group, summed = itemgetter("params"), torch.sum
+clock, chain, cuda_in_use, summed = perf_counter, itertools.chain.from_iterable, _compat.cuda_in_use, torch.sum
+parameters_of = itemgetter("params")
 
 
 class Cruise:
     """`backward(outputs, kwargs)` tells of a call of the engine whether it takes the short way: an ordinary loss, the first backward of its
-    step, which is counted then. `step(optimizer, now)` whether the optimizer may go on without a further look: finite gradients, ordinary
+    step, which is counted then. `step(optimizer)` whether the optimizer may go on without a further look: finite gradients, ordinary
     numbers. `until`: when the next step has to take the long way, by `time.perf_counter`. (Closures, written out: in a step of a
     millisecond every further call and every attribute counts.)"""
 
@@ -44,26 +46,30 @@ class Cruise:
 
 
 def _enter(state: RunState, policy: Policy) -> Callable[[], Noted]:
-    counter, sequence_number, random_state = state.counter, _compat.sequence_number, policy.draws.state
+    counter, sequence_number, draws = state.counter, _compat.sequence_number, policy.draws
 
     def enter() -> Noted:
-        devices = device_generators() if cuda_in_use() else ()
-        return Noted(policy, sequence_number(), counter.done, random_state(), devices)
+        if draws.pause:
+            draws.pause -= 1
+        else:
+            draws.state()
+        return Noted(policy, sequence_number(), counter.done, draws.last, device_generators() if cuda_in_use() else ())
 
     return enter
 
 
 def _backward(state: RunState, chosen: Any) -> Callable[[Any, dict[str, Any]], bool]:
-    stack, modules, counter, trend = state.runtime.stack, state.runtime.sites.all, state.counter, state.trend
-    depth, level, innermost, known = len(stack), stack.index(chosen), stack[-1].site_id, len(modules)
-    thread, place = get_ident(), chosen.noted.policy
+    stack, counter, trend, tape = state.runtime.stack, state.counter, state.trend, chosen.tape
+    depth, level, thread, place = len(stack), stack.index(chosen), get_ident(), chosen.noted.policy
+    innermost = stack[-1].site_id if stack[-1] is not chosen else None
 
     def backward(outputs: Any, kwargs: dict[str, Any]) -> bool:
-        if len(stack) != depth or len(outputs) != 1 or get_ident() != thread or len(modules) != known or "accumulate_grad" not in kwargs:
+        start = clock()
+        if len(stack) != depth or len(outputs) != 1 or get_ident() != thread or not kwargs.get("accumulate_grad"):
             return False
         attempt = stack[level]
         noted = attempt.noted
-        if noted.policy is not place or noted.backwards or stack[-1].site_id != innermost:
+        if noted.policy is not place or noted.backwards or innermost is not None and stack[-1].site_id != innermost:
             return False
         try:
             loss = outputs[0].item()
@@ -76,39 +82,39 @@ def _backward(state: RunState, chosen: Any) -> Callable[[Any, dict[str, Any]], b
         counter.last = attempt
         counter.done = noted.steps_before + 1
         trend.loss = loss
-        if attempt.tape.entries:
+        if tape.entries:
             attempt.forget_before()
         state.due = outputs
+        state.spent += clock() - start
         return True
 
     return backward
 
 
-def _step(cruise: Cruise, state: RunState, optimizer: Any, character: Character) -> Callable[[Any, float], bool]:
-    reference, parameters, sizes = weakref.ref(optimizer), character.parameters, sizes_of(optimizer)
-    counter, trend, record = state.counter, state.trend, state.recorder.step
+def _step(cruise: Cruise, state: RunState, optimizer: Any, character: Character) -> Callable[[Any], bool]:
+    reference, numbers_of, is_tame = weakref.ref(optimizer), character.numbers_of, character.is_tame
+    counter, trend, record, keep = state.counter, state.trend, state.recorder.steps.append, state.trend.rows.append
 
-    def step(optimizer: Any, now: float) -> bool:
+    def step(optimizer: Any) -> bool:
+        start = clock()
         groups = optimizer.param_groups
-        if now > cruise.until or reference() is not optimizer or list(map(len, map(parameters_of_group, groups))) != sizes:
+        if start > cruise.until or reference() is not optimizer:
             return False
-        if not character.is_tame(optimizer) or not isfinite(sum(map(item, map(summed, filter(is_given, map(gradient_of, parameters)))))):
+        if list(map(numbers_of, groups)) != character.tame and not is_tame(optimizer):
+            return False
+        gradients = filter(is_given, map(gradient_of, chain(map(parameters_of, groups))))
+        if not isfinite(sum(map(item, map(summed, gradients)))):
             return False
         state.due = None
         noted = counter.last.noted
         noted.stepped = True
-        rate = groups[0]["lr"]
-        row = noted.steps_before, trend.loss, None, None, rate if type(rate) is float else float(rate)
-        trend.rows.append(row)
+        row = noted.steps_before, trend.loss, None, None, groups[0]["lr"]
+        keep(row)
         record(row)
+        state.spent += clock() - start
         return True
 
     return step
-
-
-def sizes_of(optimizer: Any) -> list[int]:
-    """How many parameters its groups have."""
-    return list(map(len, map(parameters_of_group, optimizer.param_groups)))
 
 
 def may_cruise(state: RunState, policy: Policy, character: Character) -> bool:

@@ -83,7 +83,8 @@ def parameters_of(optimizer: Any) -> list[torch.Tensor]:
 
 
 class Character:
-    """What is known of one optimizer and changes only with its parameter groups."""
+    """What is known of one optimizer and changes only with its parameter groups. `tame`: the numbers of its groups, as `numbers_of` gives
+    them, if they are."""
 
     def __init__(self, optimizer: Any) -> None:
         self.parameters = parameters_of(optimizer)
@@ -91,9 +92,9 @@ class Character:
         plain = all(p.dtype in (torch.float32, torch.float64) for p in self.parameters)
         self.risky = not own or any(p.dtype in HALF for p in self.parameters)
         keys = [k for k in ("lr", "eps", "weight_decay", "momentum") if all(k in group for group in optimizer.param_groups)]
-        self._numbers = itemgetter(*keys) if keys else id
+        self.numbers_of = itemgetter(*keys) if keys else id
         self.bounded = own and plain and type(optimizer).__name__ in BOUNDED
-        self._tame: list[Any] | None = None
+        self.tame: list[Any] | None = None
 
     def risky_now(self, optimizer: Any) -> bool:
         """Whether the next step is one of those known to make non-finite values out of finite gradients: half precision, no eps,
@@ -105,10 +106,10 @@ class Character:
         float32 with eps > 0 the update of Adam is at most lr / eps times a gradient, that of SGD lr times one.)"""
         if not self.bounded:
             return False
-        numbers = list(map(self._numbers, optimizer.param_groups))
-        if numbers != self._tame:
-            self._tame = numbers if all(map(_is_tame, optimizer.param_groups)) else None
-        return self._tame is not None
+        numbers = list(map(self.numbers_of, optimizer.param_groups))
+        if numbers != self.tame:
+            self.tame = numbers if all(map(_is_tame, optimizer.param_groups)) else None
+        return self.tame is not None
 
 
 def _is_tame(group: dict[str, Any]) -> bool:
