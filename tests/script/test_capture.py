@@ -12,7 +12,6 @@ import timeit
 import types
 import weakref
 from collections import OrderedDict, deque
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -23,7 +22,9 @@ from whynan.script.sites import AttemptSite, SiteTable
 
 
 def capture(place: AttemptSite, live: dict[str, Any]) -> Captured:
-    return capturing.capture(place, live, perf_counter())
+    captured = Captured(place, live)
+    captured.capture(capturing.perf_counter())
+    return captured
 
 
 def noted(bound: tuple[str, ...] = (), **live: Any) -> Captured:
@@ -138,7 +139,7 @@ def test_classes_functions_and_constants_are_not_noted() -> None:
         RED = 1
 
     captured = noted(a=Colour, b=len, c=random, d=1.5, e="x", f=(1, [2]), g=None, h=ValueError(1), i=object())
-    assert captured._undo == []
+    assert not captured.undo
 
 
 def test_cycles_and_shared_objects() -> None:
@@ -149,7 +150,7 @@ def test_cycles_and_shared_objects() -> None:
     node["other"] = 1
     captured.restore()
     assert node == {"items": [], "self": node}
-    assert len(captured._undo) == 2
+    assert len(captured.undo) == 2
 
 
 def test_generators_of_random_numbers() -> None:
@@ -221,7 +222,7 @@ def test_fault_while_putting_back_is_told() -> None:
     odd = Odd()
     odd.x = [1]
     captured = noted(odd=odd)
-    captured._undo[0] = (lambda *_: 1 / 0, odd, None)  # type: ignore[arg-type, return-value]
+    captured.undo[0] = (lambda *_: 1 / 0, odd, None)  # type: ignore[arg-type, return-value]
     captured.restore()
     assert captured.reasons == ["an object of class Odd could not be put back (ZeroDivisionError: division by zero)"]
 
@@ -232,7 +233,7 @@ def test_number_of_objects_is_bounded() -> None:
             self.children = [Leaf(n - 1) for _ in range(30)] if n else []
 
     captured = noted(tree=Leaf(3))
-    assert len(captured._undo) < 3 * capturing.MAX_OBJECTS
+    assert len(captured.undo) < 3 * capturing.MAX_OBJECTS
 
 
 def test_objects_are_followed_less_far_where_it_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,8 +242,8 @@ def test_objects_are_followed_less_far_where_it_takes_too_long(monkeypatch: pyte
     clock = iter(k * 0.5 for k in range(1000))  # seconds: every capture takes half of a step
     monkeypatch.setattr(capturing, "perf_counter", lambda: next(clock))
     captured = [capture(place, {"deep": deep}) for _ in range(8)]
-    assert len(captured[0]._undo) == 4
-    assert len(captured[-1]._undo) == 2
+    assert len(captured[0].undo) == 4
+    assert len(captured[-1].undo) == 2
     captured[-1].restore()
     assert "takes too long" in captured[-1].reasons[0]
 

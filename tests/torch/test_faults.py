@@ -77,7 +77,7 @@ whynan.torch.trend:TrendWatch.measure
 whynan.torch.trend:_norm
 whynan.record.recorder:RunRecorder.step
 whynan.script.attempts:Attempt.__init__
-whynan.script.attempts:capture
+whynan.script.capture:Captured.capture
 whynan.script.capture:Plan.learn
 whynan.script.capture:_note
 whynan.script.journal:Journal._is_iterator

@@ -17,7 +17,7 @@ from whynan.core.backend import Passing, StepBackend, Stopped
 from whynan.core.faults import is_ours
 from whynan.core.places import user_frame
 from whynan.script import random_states
-from whynan.script.capture import Captured, capture
+from whynan.script.capture import Captured
 from whynan.script.deadline import Deadline
 from whynan.script.diversion import Diversion
 from whynan.script.handlers import will_be_caught
@@ -27,22 +27,20 @@ from whynan.script.silence import Silence
 from whynan.script.sites import SiteTable
 from whynan.script.tape import Tape
 
-NOTHING: dict[str, Any] = {}
 NONE: list[Attempt] = []
 TEMPORARY = 2  # references to an argument that nobody else holds: the parameter, and that of getrefcount
 
 
-class Attempt:
+class Attempt(Captured):
     """One run of one body. `turns` is the list over which the rewritten code iterates while the body runs: the attempt itself, to which it
     adds itself once more if the body is to be run again. `leaving`: it is about to end by `break` or `return`, which leaves the loop.
-    `random`: the generators as its first run left them, for training that goes on after the second.
+    `left`: the generators as its first run left them, for training that goes on after the second.
     """
 
     replaying = leaving = False
     noted: Any = None
     position = 0
-    captured: Captured | None = None
-    random: random_states.State = ()
+    left: random_states.State = ()
     silence: Silence | None = None
     deadline: Deadline | None = None
 
@@ -53,10 +51,6 @@ class Attempt:
         self.turns: list[Attempt] = [self]
 
     @property
-    def names(self) -> dict[str, Any]:
-        return self.captured.names if self.captured is not None else {}
-
-    @property
     def batch(self) -> tuple[Any, ...]:
         """What the loop was given for this run."""
         return tuple(self.names[name] for name in self.site.target if name in self.names)
@@ -64,10 +58,6 @@ class Attempt:
     def forget_before(self) -> None:
         """No attempt that began earlier will be run again: what iterators gave before it may go."""
         self.tape.forget(self.position)
-
-    def let_go(self) -> None:
-        """It will not be run again; what it captured would keep the values of its last run alive."""
-        self.captured, self.live = None, NOTHING
 
     def __enter__(self) -> None:
         runtime = self.runtime
@@ -77,7 +67,7 @@ class Attempt:
         start = self.started = perf_counter()
         try:
             self.position = self.tape.begin(self)
-            self.captured = capture(self.site, self.live, start)
+            self.capture(start)
             self.noted = runtime.backend.enter(self)
         except Exception as error:
             runtime.fault("entering a step", error)
@@ -102,7 +92,7 @@ class Attempt:
             runtime.fault("leaving a step", fault)
         runtime.spent += perf_counter() - start
         if not self.replaying:
-            self.captured, self.live = None, NOTHING
+            self.let_go()
             return False
         turns.append(self)
         if error is None:
@@ -201,9 +191,9 @@ class Runtime:
                 overdue = self._end_silence(attempt)
             while self.stack and self.stack.pop() is not attempt:
                 pass
-            reasons = [*(attempt.captured.reasons if attempt.captured else ()), *attempt.tape.reasons]
+            reasons = [*attempt.reasons, *attempt.tape.reasons]
             self.backend.end_replay(attempt, None if overdue else error, [*overdue, *reasons])
-            random_states.put(attempt.random)
+            random_states.put(attempt.left)
             attempt.tape.release()
             attempt.let_go()
         except Exception as fault:
@@ -211,9 +201,9 @@ class Runtime:
 
     def _put_back(self, attempt: Attempt) -> None:
         attempt.deadline = Deadline(perf_counter() - attempt.started)
-        attempt.random = random_states.take()
-        if attempt.captured is not None:
-            attempt.captured.restore()
+        attempt.left = random_states.take()
+        if attempt.held:
+            attempt.restore()
         self.stack.append(attempt)
         self.journal.resume(attempt.tape)
         attempt.tape.rewind(attempt.position)

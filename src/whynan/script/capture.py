@@ -27,6 +27,7 @@ MAX_OBJECTS = 512
 MAX_ELEMENTS = 64  # of a container whose elements are looked at
 
 MISSING = object()
+NOTHING: dict[str, Any] = {}
 _HOOKS = "_backward_pre_hooks _backward_hooks _forward_hooks _forward_hooks_with_kwargs _forward_hooks_always_called "
 _HOOKS += "_forward_pre_hooks _forward_pre_hooks_with_kwargs _state_dict_hooks _state_dict_pre_hooks "
 _HOOKS += "_load_state_dict_pre_hooks _load_state_dict_post_hooks _non_persistent_buffers_set"
@@ -35,18 +36,46 @@ Undo = tuple[Callable[[Any, Any], "str | None"], Any, Any]
 
 
 class Captured:
-    """`names`: the names that the body may bind, with their values. `reasons`, after `restore`: what could not be put back."""
+    """The state that one run of the body at `site` may change, once it was captured and until it is let go; `live` holds the values of
+    its names, or is the module's globals. `reasons`, after `restore`: what could not be put back."""
 
+    held = shallow = False
     reasons: list[str] = []
-    shallow = False
     undo: Sequence[Undo] = ()
+    random: random_states.State = ()
 
-    def __init__(self, site: AttemptSite, live: dict[str, Any], random: random_states.State) -> None:
-        self._site, self._live, self._random = site, live, random
+    def __init__(self, site: AttemptSite, live: dict[str, Any]) -> None:
+        self.site, self.live = site, live
 
     @property
     def names(self) -> dict[str, Any]:
-        return {name: self._live[name] for name in self._site.bound if name in self._live}
+        """The names that the body may bind, with their values."""
+        return {name: self.live[name] for name in self.site.bound if name in self.live} if self.held else {}
+
+    def capture(self, now: float) -> None:
+        """Before the run, which begins `now`. (Written out: in a step of a millisecond every further call counts.)"""
+        site, live = self.site, self.live
+        plan: Plan | None = site.memo.get("plan")
+        if plan is None:
+            plan = site.memo["plan"] = Plan()
+        if site.function == MODULE:
+            self.live = live = {name: live[name] for name in site.live if name in live}
+        if plan.draws.pause:
+            plan.draws.pause -= 1
+        else:
+            plan.look()
+        self.random, self.held = plan.draws.last, True
+        types = tuple(map(type, live.values()))
+        if types != plan.types:
+            plan.meet(types, live.values())
+        if site.namespaces or not plan.barren.issuperset(map(id, compress(live.values(), plan.chosen))):
+            self.undo, self.shallow = _noted(list(compress(live.values(), plan.chosen)), site, plan), plan.depth == SHALLOW
+            plan.judge(perf_counter() - now, now)
+        plan.last = now
+
+    def let_go(self) -> None:
+        """It will not be run again; what was captured would keep the values of its last run alive."""
+        self.held, self.live, self.undo = False, NOTHING, ()
 
     def restore(self) -> None:
         self.reasons = ["state further inside the program's own objects was not noted: it takes too long each step"] * self.shallow
@@ -57,7 +86,7 @@ class Captured:
                 reason = f"an object of class {type(value).__name__} could not be put back ({type(error).__name__}: {error})"
             if reason is not None:
                 self.reasons.append(reason)
-        random_states.put(self._random)
+        random_states.put(self.random)
 
 
 class Plan:
@@ -99,31 +128,6 @@ class Plan:
         self.late = self.late + 1 if seconds > SHARE * (start - self.last) else 0
         if self.late > PATIENCE:
             self.depth = SHALLOW
-
-
-def capture(site: AttemptSite, live: dict[str, Any], now: float) -> Captured:
-    """Note the state that a run of the body at `site`, which begins `now`, may change; `live` holds the values of its names, or is the
-    module's globals."""
-    plan: Plan | None = site.memo.get("plan")
-    if plan is None:
-        plan = site.memo["plan"] = Plan()
-    if site.function == MODULE:
-        live = {name: live[name] for name in site.live if name in live}
-    draws = plan.draws
-    if draws.pause:
-        draws.pause -= 1
-    else:
-        plan.look()
-    captured = Captured(site, live, draws.last)
-    types = tuple(map(type, live.values()))
-    if types != plan.types:
-        plan.meet(types, live.values())
-    found = list(compress(live.values(), plan.chosen))
-    if site.namespaces or not plan.barren.issuperset(map(id, found)):
-        captured.undo, captured.shallow = _noted(found, site, plan), plan.depth == SHALLOW
-        plan.judge(perf_counter() - now, now)
-    plan.last = now
-    return captured
 
 
 def _noted(found: list[Any], site: AttemptSite, plan: Plan) -> list[Undo]:

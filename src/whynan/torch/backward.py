@@ -175,7 +175,7 @@ class BackwardWatch:
             for attempt in stack:
                 if attempt is chosen:
                     break
-                if attempt.captured is not None:
+                if attempt.held:
                     self._let_go_around(chosen)
                     break
 

@@ -130,7 +130,7 @@ class Hits:
         around = stack[stack.index(chosen) :: -1] if chosen in stack else []
         updating = (a for a in around if state.policies.of(a).updates)
         holder = next(updating, None) or next((a for a in around if a.site.kind == "loop"), None)
-        return holder if holder is not None and holder.captured is not None else None
+        return holder if holder is not None and holder.held else None
 
     def used(self, parameters: list[torch.Tensor], bad: list[torch.Tensor]) -> None:
         """An optimizer is about to use the gradients of `parameters`; those of `bad` are not finite. If gradients were bad and no longer
