@@ -28,6 +28,7 @@ WORKLOADS = Path(__file__).with_name("workloads.py")
 PAGE = ROOT / "docs" / "performance.md"
 WATCHED = ("-m", "whynan", "run", "--quiet")
 STARTS = {"a script that does nothing": "", "a script that imports torch": "import torch\n"}
+KEEP = {"MALLOC_TRIM_THRESHOLD_": "4000000000", "MALLOC_MMAP_THRESHOLD_": "1000000000"}  # for glibc's allocator; bytes
 MODES = {"plain": "plain", "watched": "plain", "anomaly": "anomaly"}
 ROUNDS = 5  # reports and starts
 INCIDENT = 3
@@ -60,8 +61,8 @@ class Cost:
 
 
 ALL = (
-    Workload("mlp", "MLP, 85 thousand parameters, batch of 128", 3000, 0.2, 8),
-    Workload("conv", "four convolutions with batch norm, 4 images of 32 x 32", 500, 1.0, 4),
+    Workload("mlp", "MLP, 85 thousand parameters, batch of 128", 3000, 0.2, 10),
+    Workload("conv", "four convolutions with batch norm, 4 images of 32 x 32", 300, 1.0, 6),
     Workload("gpt", "six transformer blocks of width 256, 8 x 64 tokens", 180, 4.0, 2),
 )
 
@@ -178,7 +179,7 @@ def python(command: Iterable[object]) -> list[str]:
 
 
 def surroundings(folder: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "WHYNAN_OUTPUT": str(folder / "runs")}
+    return {**os.environ, **KEEP, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "WHYNAN_OUTPUT": str(folder / "runs")}
 
 
 def say(text: str) -> None:
@@ -203,7 +204,9 @@ Written by `python benchmarks/overhead.py`, which runs everything below again an
 
 The steps after the first 100 (in which the trend is measured every step), each from its beginning to that of the next. The three kinds of
 run take turns of 0.2 to 4 seconds, the others being stopped meanwhile; of every turn the median step counts, and of those medians the
-ratio to the plain run's turn beside it: the median of the ratios, in brackets their quartiles.
+ratio to the plain run's turn beside it: the median of the ratios, in brackets their quartiles. In all of them the C library keeps the
+memory it has (`MALLOC_TRIM_THRESHOLD_`): otherwise it gives the large buffers of a step back to the system and takes them anew, in some
+processes more often than in others, which makes their steps differ by several per cent, watched or not.
 
 | workload | plain | `whynan run` / plain | `detect_anomaly` / plain |
 |---|---|---|---|

@@ -23,7 +23,7 @@ for step in range(300):
     loss.backward()
     optimizer.step()
 """
-NO_TIME = "def install(path):\n    import whynan.torch.trend as trend\n    trend.SHARE = 0.0\n"
+NO_TIME = "def install(path):\n    import whynan.torch.trend as trend\n    trend.SHARE = 1e-9\n"
 
 
 @pytest.fixture
@@ -88,6 +88,8 @@ def test_neither_nothing_nor_a_parameter_of_zeros_has_a_ratio(parameter: torch.T
     assert watch.close_step(1, optimizer)[2:4] == (None, None)
 
 
-def test_the_next_steps_are_measured_as_time_allows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SHARE", 0.0)
-    assert [TrendWatch().due(steps) for steps in (0, 1, DENSE_STEPS, DENSE_STEPS + 1)] == [True, True, True, False]
+def test_the_next_steps_are_measured_as_time_allows(parameter: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SHARE", 1e-9)
+    watch = TrendWatch()
+    watch.measure(optimizer_of(parameter))
+    assert [watch.due(steps) for steps in (0, 1, DENSE_STEPS, DENSE_STEPS + 1)] == [True, True, True, False]

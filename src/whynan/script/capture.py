@@ -40,7 +40,7 @@ class Captured:
     its names, or is the module's globals. `reasons`, after `restore`: what could not be put back."""
 
     held = shallow = False
-    reasons: list[str] = []
+    reasons: Sequence[str] = ()
     undo: Sequence[Undo] = ()
     random: random_states.State = ()
 
@@ -78,14 +78,15 @@ class Captured:
         self.held, self.live, self.undo = False, NOTHING, ()
 
     def restore(self) -> None:
-        self.reasons = ["state further inside the program's own objects was not noted: it takes too long each step"] * self.shallow
+        reasons = ["state further inside the program's own objects was not noted: it takes too long each step"] * self.shallow
         for put, value, saved in self.undo:
             try:
                 reason = put(value, saved)
             except Exception as error:
                 reason = f"an object of class {type(value).__name__} could not be put back ({type(error).__name__}: {error})"
             if reason is not None:
-                self.reasons.append(reason)
+                reasons.append(reason)
+        self.reasons = reasons
         random_states.put(self.random)
 
 

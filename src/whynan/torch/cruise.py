@@ -22,6 +22,7 @@ from whynan.torch.gate import SUMMED, gradient_of, gradients_of, is_given, item,
 from whynan.torch.noted import Noted, device_generators
 from whynan.torch.policy import ORDINARY, Character, Policy
 from whynan.torch.run_state import RunState
+from whynan.torch.trend import DENSE_STEPS
 
 LEARNING_RUNS = 32
 LONGEST = 0.25  # seconds between two steps on the long way
@@ -120,12 +121,13 @@ def _step(cruise: Cruise, state: RunState, optimizer: Any, character: Character)
 def may_cruise(state: RunState, policy: Policy, character: Character) -> bool:
     """Whether nothing of what the long way does is needed at this place but now and then."""
     registry, sites = state.registry, state.runtime.sites
+    if state.counter.done <= DENSE_STEPS or sites.checks_finite or sites.touches_gradients or sites.clips:
+        return False
     plain = not (registry.scaled or registry.buffered or registry.orphans or state.several_threads or state.trace_step is not None)
     known = policy.settled and policy.handwork.by_hand is False and not (policy.overwrites or policy.fresh_leaves)
     return (
         plain
         and known
-        and not (sites.checks_finite or sites.touches_gradients or sites.clips)
         and len(registry.owned) == len(character.parameters)
         and SUMMED.issuperset(map(traits, gradients_of(character.parameters)))
     )

@@ -88,6 +88,7 @@ class Character:
 
     def __init__(self, optimizer: Any) -> None:
         self.parameters = parameters_of(optimizer)
+        self.ids = list(map(id, self.parameters))
         own = type(optimizer).__module__.startswith("torch.")
         plain = all(p.dtype in (torch.float32, torch.float64) for p in self.parameters)
         self.risky = not own or any(p.dtype in HALF for p in self.parameters)

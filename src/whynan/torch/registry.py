@@ -15,7 +15,7 @@ from whynan.core.records import OptimizerState, Site
 from whynan.torch.gate import finite
 from whynan.torch.guard import UNGUARDED, Guard
 from whynan.torch.origins import Origins
-from whynan.torch.policy import Character
+from whynan.torch.policy import Character, parameters_of
 
 WALKED_NODES = 20_000
 
@@ -79,11 +79,10 @@ class Registry:
 
     def character(self, optimizer: torch.optim.Optimizer) -> Character:
         known = self._characters.get(id(optimizer))
-        count = 0
-        for group in optimizer.param_groups:
-            count += len(group["params"])
-        if known is None or len(known.parameters) != count:
+        if known is None or list(map(id, parameters_of(optimizer))) != known.ids:  # a script may exchange a parameter in its group
             known = self._characters[id(optimizer)] = Character(optimizer)
+            self._owned = None
+            self._changed()
             self.met_optimizer(optimizer)
             self._note_bad_from_start(known.parameters)
         return known

@@ -34,14 +34,14 @@ class UpdateWatch:
 
     def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         state = self._state
-        try:
-            if state.due is not None and state.cruise is not None and not (kwargs or len(args) > 1 or dispatch_modes() or function_modes()):
+        if state.due is not None and state.cruise is not None and not (kwargs or len(args) > 1 or dispatch_modes() or function_modes()):
+            try:
                 if state.cruise.step(optimizer):
                     self._over = optimizer
                     return
-        except Exception as error:
-            state.fault(BEFORE, error)
-            return
+            except Exception as error:
+                state.fault(BEFORE, error)
+                return
         self._seen = bool(dispatch_modes() or function_modes())
         if self._seen or state.replay is not None or state.compiles or state.finish is not None:
             self._sheltered_before(optimizer, args, kwargs)
