@@ -31,6 +31,17 @@ def install(path):
     setattr(owner, name, planted)
 """
 HEALTHY = "from shared_everything import train\ntrain()\n"
+LONG = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(200):
+    optimizer.zero_grad()
+    model(torch.rand(4, 3)).square().mean().backward()
+    optimizer.step()
+print(model.weight.tolist())
+"""
 COMPILED = HEALTHY.replace("train()", "train(compiled=True)")
 BAD = HEALTHY.replace("train()", "train(bad=lambda step, out: out.log() if step == 4 else out)")
 
@@ -86,6 +97,17 @@ whynan.script.tape:Tape.add
 whynan.script.tape:Tape.begin
 whynan.script.tape:Tape.release
 whynan.script.tape:Tape.forget
+""".split()
+
+# what runs once steps take the short way
+CRUISING = """
+whynan.torch.cruise:Cruise.__init__
+whynan.torch.cruise:may_cruise
+whynan.torch.cruise:clock
+whynan.torch.cruise:cuda_in_use
+whynan.torch.cruise:summed
+whynan.torch.policy:Character.is_tame
+whynan.torch.updates:UpdateWatch._learn_course
 """.split()
 
 # what puts the hooks in and takes them out
@@ -183,6 +205,13 @@ def test_a_fault_while_watching(forks: Forks, healthy: Ran, target: str) -> None
     assert (ran.status, ran.stdout) == (healthy.status, healthy.stdout), ran.stderr
     assert "watching ends" in assert_one_line(ran, healthy)
     assert any("planted" in limit for limit in ran.report["run"]["limits"])
+
+
+@pytest.mark.parametrize("target", CRUISING)
+def test_a_fault_on_the_short_way(forks: Forks, target: str) -> None:
+    plain, ran = forks.plain(LONG), planted(forks, target, LONG)
+    assert (ran.status, ran.stdout) == (plain.status, plain.stdout), ran.stderr
+    assert "watching ends" in assert_one_line(ran, plain)
 
 
 @pytest.mark.parametrize("target", INSTALLING)

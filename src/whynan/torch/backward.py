@@ -55,7 +55,12 @@ class BackwardWatch:
 
         @functools.wraps(original)
         def engine(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            if state.cruise is not None and not (dispatch_modes() or function_modes()) and state.cruise.backward(outputs, kwargs):
+            short = False
+            try:
+                short = state.cruise is not None and not (dispatch_modes() or function_modes()) and state.cruise.backward(outputs, kwargs)
+            except Exception as error:
+                state.fault("checking a loss", error)
+            if short:
                 return original(outputs, *args, **kwargs)
             plain = state.watching and state.replay is None and not state.compiles
             if not plain or dispatch_modes() or function_modes() or self._is_nested():

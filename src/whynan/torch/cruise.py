@@ -121,13 +121,11 @@ def _step(cruise: Cruise, state: RunState, optimizer: Any, character: Character)
 def may_cruise(state: RunState, policy: Policy, character: Character) -> bool:
     """Whether nothing of what the long way does is needed at this place but now and then."""
     registry, sites = state.registry, state.runtime.sites
-    if state.counter.done <= DENSE_STEPS or sites.checks_finite or sites.touches_gradients or sites.clips:
+    if state.counter.done <= DENSE_STEPS or state.compiles or state.several_threads or state.trace_step is not None:
         return False
-    plain = not (registry.scaled or registry.buffered or registry.orphans or state.several_threads or state.trace_step is not None)
-    known = policy.settled and policy.handwork.by_hand is False and not (policy.overwrites or policy.fresh_leaves)
-    return (
-        plain
-        and known
-        and len(registry.owned) == len(character.parameters)
-        and SUMMED.issuperset(map(traits, gradients_of(character.parameters)))
-    )
+    looks = sites.checks_finite or sites.touches_gradients or sites.clips
+    copies = policy.overwrites or policy.handwork.by_hand is not False or not policy.settled
+    more = registry.scaled or registry.buffered or registry.orphans or policy.fresh_leaves
+    if looks or copies or more or len(registry.owned) != len(character.parameters):
+        return False
+    return SUMMED.issuperset(map(traits, gradients_of(character.parameters)))
