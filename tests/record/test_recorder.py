@@ -118,7 +118,7 @@ def test_what_comes_after_the_end_is_dropped(tmp_path: Path) -> None:
     one._due = 0.0
     one.step((1, 1.0, 1.0, 1.0, 1.0))
     assert store.read(only_run(tmp_path)).steps == 1
-    assert one._steps == []
+    assert one.steps == []
 
 
 def test_a_rank_has_a_folder_named_after_it(tmp_path: Path) -> None:
