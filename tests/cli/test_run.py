@@ -240,7 +240,7 @@ def test_a_run_that_is_killed_from_outside_is_readable(tmp_path: Path) -> None:
     assert process.stdout is not None
     with process, process.stdout:
         try:
-            assert b"step 2000\n" in iter(process.stdout.readline, b"")
+            assert b"step 10000\n" in iter(process.stdout.readline, b"")
         finally:
             process.send_signal(signal.SIGKILL)
     shown = json.loads(whynan("show", "--json", cwd=tmp_path).stdout)
