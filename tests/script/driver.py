@@ -6,8 +6,8 @@ Standard library only, so that it runs on every Python. `WHYNAN_TEST_NOTES` name
 import os
 import sys
 
-from whynan.script.attempts import Runtime
 from whynan.script.launch import Program, launch
+from whynan.script.runtime import Runtime
 
 
 class NullBackend:

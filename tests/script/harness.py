@@ -49,6 +49,6 @@ def plainly(python: str, *arguments: str, cwd: Path = SCRIPTS, **environment: st
 
 def watched(python: str, *arguments: str, cwd: Path = SCRIPTS, options: tuple[str, ...] = (), **environment: str) -> Result:
     """The sources of whynan are found by a path that the script does not see."""
-    start = f"import sys; sys.path.insert(0, {str(SOURCES)!r}); import whynan.script.attempts, whynan.script.launch; del sys.path[0]"
+    start = f"import sys; sys.path.insert(0, {str(SOURCES)!r}); import whynan.script.runtime, whynan.script.launch; del sys.path[0]"
     program = f"{start}; import pathlib; exec(compile(pathlib.Path({str(DRIVER)!r}).read_text(), {str(DRIVER)!r}, 'exec'))"
     return run(python, *options, "-c", program, *arguments, cwd=cwd, **environment)

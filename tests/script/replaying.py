@@ -13,9 +13,9 @@ from types import ModuleType
 from typing import Any
 
 from whynan.core.backend import Hit, Replayed, Stopped
-from whynan.script.attempts import Runtime
 from whynan.script.hooks import NAME, Hooks
 from whynan.script.rewrite import rewrite_source
+from whynan.script.runtime import Runtime
 from whynan.script.sites import SiteTable
 
 

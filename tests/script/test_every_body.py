@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from tests.script.driver import NullBackend
-from whynan.script.attempts import Runtime
 from whynan.script.hooks import NAME, Hooks
 from whynan.script.references import references
 from whynan.script.rewrite import rewrite_source
+from whynan.script.runtime import Runtime
 from whynan.script.sites import SiteTable
 
 TEXT = "The quick brown fox\njumps over the lazy dog, 'again and again' -- see (below).\n" * 5

@@ -16,9 +16,9 @@ import pytest
 
 from tests.script.driver import NullBackend
 from whynan.script import tape
-from whynan.script.attempts import Runtime
 from whynan.script.hooks import Hooks
 from whynan.script.journal import Journal
+from whynan.script.runtime import Runtime
 from whynan.script.sites import SiteTable
 
 

@@ -107,6 +107,43 @@ def test_a_late_failure_is_placed_as_an_early_one(forks: Forks, name: str) -> No
         assert incident["first_seen"] == {"what": "gradient", "names": PARAMETERS}
 
 
+BUFFERED = """
+class Counting(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.tensor(0))
+        self.register_buffer("mean", torch.zeros(4))
+        self.register_buffer("last", torch.zeros(4))
+
+    def forward(self, x):
+        self.calls += 1
+        self.last = x.detach().mean(0)
+        self.mean.mul_(0.9).add_(self.last, alpha=0.1)
+        BODY
+        return x - self.mean
+
+model.insert(1, Counting())
+"""
+LATE_IN_BUFFERS = {
+    "a counter": "return BadBackward.apply(x) if self.calls == 151 else x",
+    "a spoiled statistic": "self.mean.add_(torch.log(torch.tensor(float(self.calls != 151))))\n        return x",
+    "one assigned anew": "self.last = self.last / float(self.calls != 151)\n        return x + self.mean",
+}
+
+
+@pytest.mark.parametrize("name", LATE_IN_BUFFERS)
+def test_buffers_are_looked_at_and_put_back(forks: Forks, name: str) -> None:
+    source = START.replace("optimizer =", BUFFERED.replace("BODY", LATE_IN_BUFFERS[name]) + "optimizer =", 1)
+    bad = source.index("class BadBackward"), source.index("def loss_of")
+    source = source.replace("class Counting", source[slice(*bad)] + "class Counting", 1)
+    ran = forks.watched(source + PLAIN.replace("step, torch", "-1, torch"), probe=PROBE)
+    assert "cruise" in ran.stderr
+    [incident] = ran.report["incidents"]
+    assert (incident["step"], incident["replay"]["reproduced"]) == (LATE, True)
+    assert incident["first_seen"]["what"] == ("gradient" if name == "a counter" else "buffer")
+    assert incident["origin"]["op"] == ("div" if name == "one assigned anew" else "log")
+
+
 HEALTHY = {
     "an inner backward": PLAIN.replace(
         "loss_of(step, torch.rand(4, 3))",
@@ -124,6 +161,42 @@ HEALTHY = {
         thread.join()
     optimizer.step()""",
     ),
+    "the same step in another thread": """
+def train_step(x, trained=True):
+    loss = loss_of(-1, x)
+    if trained:
+        optimizer.zero_grad()
+        loss.backward()
+        threads = [threading.Thread(target=train_step, args=(x, False)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        optimizer.step()
+
+for step in range(200):
+    train_step(torch.rand(4, 3))
+""",
+    "a step within a step": """
+def train_step(x, depth=0):
+    loss = loss_of(-1, x)
+    optimizer.zero_grad()
+    loss.backward()
+    if depth:
+        train_step(x, depth - 1)
+    optimizer.step()
+
+for step in range(200):
+    train_step(torch.rand(4, 3), 2 * (step > 150))
+""",
+    "names that hold other things": """
+held = 1
+for step in range(200):
+    held = {149: [step], 150: {1: 2}, 151: model}.get(step, step) if held is not None else 0
+    optimizer.zero_grad()
+    loss_of(-1, torch.rand(4, 3)).backward()
+    optimizer.step()
+""",
     "two updates": PLAIN.replace("step, torch", "-1, torch").replace(
         "    optimizer.step()", "    optimizer.step()\n    if step > 150:\n        optimizer.step()"
     ),

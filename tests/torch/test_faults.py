@@ -57,7 +57,7 @@ whynan.torch.backward:BackwardWatch.are_among_checked
 whynan.torch.updates:UpdateWatch._check_gradients
 whynan.torch.updates:UpdateWatch._before
 whynan.torch.updates:UpdateWatch._after
-whynan.torch.backward:BackwardWatch._check_buffers
+whynan.torch.buffers:Buffers.bad
 whynan.torch.updates:UpdateWatch._close
 whynan.torch.choice:Steps.count
 whynan.torch.choice:choose
@@ -71,7 +71,7 @@ whynan.torch.origins:Origins._note
 whynan.torch.policy:Character.__init__
 whynan.torch.policy:Policies.of
 whynan.torch.policy:Policy.close
-whynan.torch.registry:Registry.buffers
+whynan.torch.buffers:Buffers.refresh
 whynan.torch.registry:Registry.character
 whynan.torch.registry:Registry.forget_groups
 whynan.torch.registry:Registry.learn_leaves
@@ -102,6 +102,9 @@ whynan.script.tape:Tape.forget
 # what runs once steps take the short way
 CRUISING = """
 whynan.torch.cruise:Cruise.__init__
+whynan.torch.cruise:Cruise.time_next
+whynan.script.runtime:Runtime.settle
+whynan.script.settled:SettledAttempt.__init__
 whynan.torch.cruise:may_cruise
 whynan.torch.cruise:clock
 whynan.torch.cruise:cuda_in_use

@@ -93,3 +93,18 @@ def test_the_next_steps_are_measured_as_time_allows(parameter: torch.Tensor, mon
     watch = TrendWatch()
     watch.measure(optimizer_of(parameter))
     assert [watch.due(steps) for steps in (0, 1, DENSE_STEPS, DENSE_STEPS + 1)] == [True, True, True, False]
+
+
+def test_a_pause_is_not_saved_up(parameter: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SHARE", 0.5)
+    watch, optimizer = TrendWatch(), optimizer_of(parameter)
+    clock = iter(range(1000, 2000, 2))
+    monkeypatch.setattr(module, "perf_counter", lambda: next(clock))
+    watch.measure(optimizer)
+    watch.after_update()
+    first = watch.due_at
+    for _ in range(100):
+        next(clock)
+    watch.measure(optimizer)
+    watch.after_update()
+    assert watch.due_at - first == pytest.approx(200 + 2 * 4)

@@ -11,8 +11,8 @@ import click
 from whynan.cli.stderr import complain
 from whynan.core.backend import StepBackend
 from whynan.record.recorder import RunRecorder
-from whynan.script.attempts import Runtime
 from whynan.script.importer import on_import
+from whynan.script.runtime import Runtime
 from whynan.script.sites import SiteTable
 
 PIP_LINE = 'pip install "whynan[torch]"'

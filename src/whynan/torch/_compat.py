@@ -72,6 +72,13 @@ def no_modes() -> Iterator[None]:
         yield
 
 
+def without_modes(function: Callable[..., Any], *args: Any) -> Any:
+    if not (dispatch_modes() or function_modes()):
+        return function(*args)
+    with no_modes():
+        return function(*args)
+
+
 @contextlib.contextmanager
 def saving_nowhere() -> Iterator[None]:
     """`torch.save` to a path, which writes below Python's files, writes into memory inside."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
 from operator import attrgetter
 from time import perf_counter
 from types import CodeType, FunctionType
@@ -113,30 +112,18 @@ class TorchBackend:
     # ---- attempts ----
 
     def enter(self, attempt: Any) -> Noted:
-        state = self.state
-        if state.cruise is not None and state.cruise.site_id == attempt.site_id:
-            return state.cruise.enter()  # type: ignore[no-any-return]
-        registry = state.registry
+        state, registry = self.state, self.state.registry
         if state.replay is not None and not state.replaying:
             state.replay.trace.table.new_step()
         devices = device_generators() if _compat.cuda_in_use() else ()
         policy = state.policies.known.get(attempt.site_id) or state.policies.of(attempt)
         noted = Noted(policy, _compat.sequence_number(), state.counter.done, policy.draws.state(), devices)
-        if registry.buffered and (policy.chosen or not policy.settled):
-            self._without_modes(self._copy_buffers, attempt, noted)
+        if registry.buffers and (policy.chosen or not policy.settled):
+            into = policy.buffers if not _runs_inside_itself(attempt) else TensorCopy()
+            _compat.without_modes(noted.take_buffers, registry.buffers, into)
         if registry.scaled:
-            noted.scales = self._without_modes(scales, registry.scalers)
+            noted.scales = _compat.without_modes(scales, registry.scalers)
         return noted
-
-    def _copy_buffers(self, attempt: Any, noted: Noted) -> None:
-        noted.buffers = noted.policy.buffers if not _runs_inside_itself(attempt) else TensorCopy()
-        noted.buffers.take([b for _, _, b in self.state.registry.buffers()])
-
-    def _without_modes(self, copy: Callable[..., Any], *args: Any) -> Any:
-        if not (_compat.dispatch_modes() or _compat.function_modes()):
-            return copy(*args)
-        with _compat.no_modes():
-            return copy(*args)
 
     def leave(self, attempt: Any, error: BaseException | None) -> bool:
         state = self.state
@@ -153,7 +140,8 @@ class TorchBackend:
             if bad:
                 return self._hits.at_end("gradient", attempt, bad)
         if error is not None:
-            state.cruise = state.due = None
+            state.cruise_no_more()
+            state.due = None
             return isinstance(error, Exception) and self._hits.by_exception(attempt, error) or self._broken_off(attempt)
         noted = attempt.noted
         if noted is None or state.replay is not None and state.replaying:
@@ -183,7 +171,7 @@ class TorchBackend:
         noted: Noted = attempt.noted
         if noted.stepped and noted.backwards == 1:
             noted.policy.handwork.ordinary()
-        pairs = zip(noted.leaves.tensors, noted.leaves.values, strict=True) if noted.leaves is not None else ()
+        pairs = noted.leaves.pairs() if noted.leaves is not None else ()
         bad = [now for now, before in pairs if not finite(now) and finite(before)]
         if bad:
             return self._hits.at_end("parameter", attempt, bad)
@@ -201,7 +189,8 @@ class TorchBackend:
     def begin_replay(self, attempt: Any) -> None:
         state, found = self.state, self.state.found
         assert found is not None
-        state.cruise = state.due = None
+        state.cruise_no_more()
+        state.due = None
         state.scaling.force_one = found.scale_one
         self._grads = [(leaf, leaf.grad) for leaf in state.registry.leaves()] if found.what == "exception" else []
         self._random = _compat.random_state()

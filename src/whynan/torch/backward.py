@@ -16,7 +16,7 @@ import torch
 
 from whynan.core.places import user_frame
 from whynan.torch import _compat
-from whynan.torch.gate import all_finite, finite, gradients_of
+from whynan.torch.gate import finite, gradients_of
 from whynan.torch.harmful import Harmful
 from whynan.torch.hits import Hits
 from whynan.torch.live_trace import LiveTrace
@@ -132,7 +132,7 @@ class BackwardWatch:
     def _before(self, roots: Sequence[torch.Tensor], kwargs: dict[str, Any]) -> None:
         """A root of `autograd.grad` that is not finite harms nothing by itself: what it gives is looked at afterwards."""
         state = self._state
-        state.cruise = None
+        state.cruise_no_more()
         self.look()
         self._enter_thread()
         single = len(roots) == 1 and roots[0].numel() == 1 and roots[0].is_floating_point()
@@ -215,7 +215,8 @@ class BackwardWatch:
 
     def late(self) -> list[torch.Tensor]:
         """The leaves whose gradients are not finite, where an attempt ended in which nobody has looked at them."""
-        self._state.due = self._state.cruise = None
+        self._state.cruise_no_more()
+        self._state.due = None
         return [p for p in self._state.registry.leaves() if p.grad is not None and not finite(p.grad)]
 
     def _look(self, roots: Sequence[torch.Tensor]) -> None:
@@ -228,8 +229,9 @@ class BackwardWatch:
         if bad:
             self._harmful.gradient(roots, bad, [p.grad for p in bad])
         self.checked = UNCHECKED if bad else (list(map(id, grads)), list(map(version_of, grads)))
-        if state.registry.buffered:
-            self._check_buffers(roots)
+        spoiled = state.registry.buffers.bad() if state.registry.buffers else []
+        if spoiled:
+            self._hits.harm("buffer", spoiled, roots)
         if policy is None or policy.handwork.by_hand is not False:
             self._note_handwork([p for p in leaves if p.grad is not None])
 
@@ -254,12 +256,6 @@ class BackwardWatch:
         if state.policies.of(chosen).handwork.after_backward(leaves, chosen.noted):
             text = "updates without an optimizer's step: a copy of their parameters is kept for a replay"
             state.policies.say_once(state.limits, text)
-
-    def _check_buffers(self, roots: Sequence[torch.Tensor]) -> None:
-        known = self._state.registry.buffers()
-        bad = [buffer for _, _, buffer in known if not finite(buffer)] if not all_finite(b for _, _, b in known) else []
-        if bad:
-            self._hits.harm("buffer", bad, roots)
 
 
 def is_abstract(tensor: torch.Tensor) -> bool:

@@ -9,9 +9,8 @@ from whynan.torch.registry import Registry
 
 def never_finite(names: Names, registry: Registry, step: int) -> frozenset[str]:
     """Names of the modules' buffers and unregistered tensors that were not finite when first seen."""
-    buffers = registry.buffers()
-    once_finite = {id(buffer) for _, _, buffer in buffers}
-    watched = {id(buffer) for module in list(registry.modules) for buffer in module._buffers.values()}
-    registered = [(name, b) for name, b in names.buffers if id(b) in watched - once_finite]
+    registry.buffers.refresh()
+    never = set(map(id, registry.buffers.all)) - set(map(id, registry.buffers.watched))
+    registered = [(name, b) for name, b in names.buffers if id(b) in never]
     held = [(name, t) for name, t in names.constants if step == 0 or t._version == 0]
     return frozenset(name for name, tensor in registered + held if not finite(tensor))

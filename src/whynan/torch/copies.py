@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator, Sequence
+from operator import is_
 from typing import Any
 
 import torch
+
+from whynan.torch.flat import Flat, is_flat
 
 
 def clone_nested(value: Any) -> Any:
@@ -56,18 +60,44 @@ class TensorCopy:
     """A plain copy of some tensors (buffers, hand-updated parameters), refilled in place at every step."""
 
     def __init__(self) -> None:
-        self.tensors: list[torch.Tensor] = []
-        self.values: list[torch.Tensor] = []
+        self._given: Sequence[torch.Tensor] = ()
+        self._flat = Flat(())
+        self._wholes: list[torch.Tensor] = []
+        self._single: list[tuple[torch.Tensor, torch.Tensor]] = []
 
-    def take(self, tensors: list[torch.Tensor]) -> None:
-        same = len(tensors) == len(self.tensors) and all(a is b for a, b in zip(tensors, self.tensors, strict=True))
-        if not same or any(t.shape != v.shape for t, v in zip(tensors, self.values, strict=True)):
-            self.tensors, self.values = list(tensors), [t.detach().clone() for t in tensors]
-        elif tensors:
-            with torch.no_grad():
-                torch._foreach_copy_(self.values, [t.detach() for t in tensors])
+    def take(self, tensors: Sequence[torch.Tensor]) -> None:
+        same = len(tensors) == len(self._given) and all(map(is_, tensors, self._given))
+        if not same or not self._flat.stands() or any(t.shape != v.shape for t, v in self._single):
+            self._begin(tensors)
+            return
+        for parts, whole in zip(self._flat.parts, self._wholes, strict=True):
+            torch.cat(parts, out=whole)
+        for tensor, value in self._single:
+            value.copy_(tensor.detach())
+
+    def _begin(self, tensors: Sequence[torch.Tensor]) -> None:
+        with torch.inference_mode(False):  # or the copies could not be written outside of it
+            self._given, self._flat = list(tensors), Flat([t for t in tensors if is_flat(t)])
+            self._wholes = self._flat.joined()
+            self._single = [(t, t.detach().clone()) for t in tensors if not (is_flat(t) or _is_expanded(t))]
+
+    def pairs(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """(tensor, its value then)"""
+        yield from self._flat.pairs(self._wholes)
+        yield from self._single
 
     def restore(self) -> None:
+        """What is as it was is not written: it may lie in memory that can't be."""
         with torch.no_grad():
-            for tensor, value in zip(self.tensors, self.values, strict=True):
+            for tensor, value in self._flat.pairs(self._wholes):
+                if tensor.shape != value.shape or not torch.equal(tensor, value):
+                    tensor.data.copy_(value)
+            for tensor, value in self._single:
                 tensor.data.copy_(value)
+
+
+def _is_expanded(tensor: torch.Tensor) -> bool:
+    """Several of its elements are one in memory: nobody writes them."""
+    if tensor.layout is not torch.strided:
+        return False
+    return any(not stride and size > 1 for stride, size in zip(tensor.stride(), tensor.shape, strict=True))

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from whynan.torch import _compat
+from whynan.torch.copies import TensorCopy
 from whynan.torch.gate import SUMMED, gradient_of, gradients_of, is_given, item, traits
 from whynan.torch.noted import Noted, device_generators
 from whynan.torch.policy import ORDINARY, Character, Policy
@@ -34,29 +35,56 @@ parameters_of = itemgetter("params")
 class Cruise:
     """`backward(outputs, kwargs)` tells of a call of the engine whether it takes the short way: an ordinary loss, the first backward of its
     step, which is counted then. `step(optimizer)` whether the optimizer may go on without a further look: finite gradients, ordinary
-    numbers. `until`: when the next step has to take the long way, by `time.perf_counter`. (Closures, written out: in a step of a
+    numbers. `until`: when the next step has to take the long way at the latest, by `time.perf_counter`. (Closures, written out: in a step of a
     millisecond every further call and every attribute counts.)"""
 
     until = 0.0
 
     def __init__(self, state: RunState, chosen: Any, optimizer: Any, character: Character) -> None:
-        self.site_id = chosen.site_id
-        self.enter = _enter(state, chosen.noted.policy)
-        self.backward = _backward(state, chosen)
-        self.step = _step(self, state, optimizer, character)
+        policy = chosen.noted.policy
+        noted = Noted(policy, 0, 0, policy.draws.last, ())
+        state.runtime.settle(chosen.site_id, noted, _again(state, noted, policy), lambda: state.due is None and state.cruise is not None)
+        self.backward: Callable[..., bool] = _backward(state, chosen)
+        self.step: Callable[..., bool] = _step(self, state, optimizer, character)
+        self._untimed_backward, self._untimed_step = self.backward, self.step
+        self._state, self._timed_at = state, state.counter.done
+
+    def time_next(self) -> None:
+        """The next short step is timed, for all of them since the last that was."""
+        steps, self._timed_at = self._state.counter.done - self._timed_at, self._state.counter.done
+        self._state.runtime.settled.times = steps
+        self.backward = self._timed("backward", self._untimed_backward, steps)
+        self.step = self._timed("step", self._untimed_step, steps)
+
+    def _timed(self, name: str, function: Callable[..., bool], times: int) -> Callable[..., bool]:
+        def timed(*args: Any) -> bool:
+            start = clock()
+            setattr(self, name, function)
+            short = function(*args)
+            self._state.spent += times * (clock() - start)
+            return short
+
+        return timed
 
 
-def _enter(state: RunState, policy: Policy) -> Callable[[], Noted]:
+def _again(state: RunState, noted: Noted, policy: Policy) -> Callable[[], None]:
     counter, sequence_number, draws = state.counter, _compat.sequence_number, policy.draws
+    buffers, copy = state.registry.buffers, TensorCopy()
 
-    def enter() -> Noted:
+    def again() -> None:
         if draws.pause:
             draws.pause -= 1
         else:
-            draws.state()
-        return Noted(policy, sequence_number(), counter.done, draws.last, device_generators() if cuda_in_use() else ())
+            noted.random = draws.state()
+        noted.sequence, noted.steps_before = sequence_number(), counter.done
+        noted.counted = noted.stepped = False
+        noted.backwards = 0
+        if cuda_in_use():
+            noted.devices = device_generators()
+        if buffers:
+            _compat.without_modes(noted.take_buffers, buffers, copy)
 
-    return enter
+    return again
 
 
 def _backward(state: RunState, chosen: Any) -> Callable[[Any, dict[str, Any]], bool]:
@@ -65,7 +93,6 @@ def _backward(state: RunState, chosen: Any) -> Callable[[Any, dict[str, Any]], b
     innermost = stack[-1].site_id if stack[-1] is not chosen else None
 
     def backward(outputs: Any, kwargs: dict[str, Any]) -> bool:
-        start = clock()
         if len(stack) != depth or len(outputs) != 1 or get_ident() != thread or not kwargs.get("accumulate_grad"):
             return False
         attempt = stack[level]
@@ -86,7 +113,6 @@ def _backward(state: RunState, chosen: Any) -> Callable[[Any, dict[str, Any]], b
         if tape.entries:
             attempt.forget_before()
         state.due = outputs
-        state.spent += clock() - start
         return True
 
     return backward
@@ -94,17 +120,18 @@ def _backward(state: RunState, chosen: Any) -> Callable[[Any, dict[str, Any]], b
 
 def _step(cruise: Cruise, state: RunState, optimizer: Any, character: Character) -> Callable[[Any], bool]:
     reference, numbers_of, is_tame = weakref.ref(optimizer), character.numbers_of, character.is_tame
+    buffers = state.registry.buffers
     counter, trend, record, keep = state.counter, state.trend, state.recorder.steps.append, state.trend.rows.append
 
     def step(optimizer: Any) -> bool:
-        start = clock()
         groups = optimizer.param_groups
-        if start > cruise.until or reference() is not optimizer:
+        now = clock()
+        if now > cruise.until or now > trend.due_at or reference() is not optimizer:
             return False
         if list(map(numbers_of, groups)) != character.tame and not is_tame(optimizer):
             return False
         gradients = filter(is_given, map(gradient_of, chain(map(parameters_of, groups))))
-        if not isfinite(sum(map(item, map(summed, gradients)))):
+        if not isfinite(sum(map(item, map(summed, gradients)))) or buffers and buffers.bad():
             return False
         state.due = None
         noted = counter.last.noted
@@ -112,7 +139,6 @@ def _step(cruise: Cruise, state: RunState, optimizer: Any, character: Character)
         row = noted.steps_before, trend.loss, None, None, groups[0]["lr"]
         keep(row)
         record(row)
-        state.spent += clock() - start
         return True
 
     return step
@@ -125,7 +151,7 @@ def may_cruise(state: RunState, policy: Policy, character: Character) -> bool:
         return False
     looks = sites.checks_finite or sites.touches_gradients or sites.clips
     copies = policy.overwrites or policy.handwork.by_hand is not False or not policy.settled
-    more = registry.scaled or registry.buffered or registry.orphans or policy.fresh_leaves
+    more = registry.scaled or registry.orphans or policy.fresh_leaves
     if looks or copies or more or len(registry.owned) != len(character.parameters):
         return False
     return SUMMED.issuperset(map(traits, gradients_of(character.parameters)))

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from whynan.torch.buffers import Buffers
 from whynan.torch.copies import OptimizerCopy, TensorCopy
 
 
@@ -27,6 +28,12 @@ class Noted:
     ) -> None:
         self.policy, self.sequence, self.steps_before = policy, sequence, steps_before
         self.random, self.devices = random, devices
+
+    def take_buffers(self, buffers: Buffers, into: TensorCopy) -> None:
+        """As they are on entry."""
+        buffers.refresh()
+        into.take(buffers.all)
+        self.buffers = into
 
 
 def device_generators() -> Sequence[tuple[torch.Generator, torch.Tensor]]:

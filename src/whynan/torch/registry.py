@@ -12,6 +12,7 @@ from torch import nn
 
 from whynan.core.places import site_of, user_frame
 from whynan.core.records import OptimizerState, Site
+from whynan.torch.buffers import Buffers
 from whynan.torch.gate import finite
 from whynan.torch.guard import UNGUARDED, Guard
 from whynan.torch.origins import Origins
@@ -25,22 +26,20 @@ class Registry:
 
     def __init__(self, guard: Guard = UNGUARDED, changed: Callable[[], None] = lambda: None) -> None:
         self._optimizers: dict[int, tuple[weakref.ref[torch.optim.Optimizer], Site | None]] = {}
-        self.modules: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+        self.buffers = Buffers()
         self.scalers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self.scaled = self.buffered = False
+        self.scaled = False
         self.orphans: dict[int, weakref.ref[torch.Tensor]] = {}
         self._guard, self._changed = guard, changed
         self.origins = Origins(guard)
         self._characters: dict[int, Character] = {}
         self._owned: list[torch.Tensor] | None = None
         self._owned_ids: set[int] = set()
-        self._started_finite: dict[tuple[int, str], bool] = {}
         self._first_seen: dict[int, tuple[weakref.ref[torch.Tensor], bool]] = {}
 
     def met_module(self, module: nn.Module) -> None:
         """It has buffers."""
-        self.modules.add(module)
-        self.buffered = True
+        self.buffers.met(module)
         self._changed()
 
     def met_scaler(self, scaler: Any) -> None:
@@ -152,21 +151,6 @@ class Registry:
         self.orphans[id(leaf)] = weakref.ref(leaf)
         self._changed()
         self._note_bad_from_start([leaf])
-
-    def buffers(self) -> list[tuple[str, nn.Module, torch.Tensor]]:
-        """Floating-point buffers that were finite when first seen."""
-        found = []
-        for module in list(self.modules):
-            for name, buffer in module._buffers.items():
-                if buffer is not None and buffer.is_floating_point() and self._counts(module, name, buffer):
-                    found.append((name, module, buffer))
-        return found
-
-    def _counts(self, module: nn.Module, name: str, buffer: torch.Tensor) -> bool:
-        key = (id(module), name)
-        if key not in self._started_finite:
-            self._started_finite[key] = bool(torch.isfinite(buffer).all())
-        return self._started_finite[key]
 
     def optimizer_states(self) -> tuple[OptimizerState, ...]:
         return tuple(_described(o, self._optimizers[id(o)][1]) for o in self.optimizers)

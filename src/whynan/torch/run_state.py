@@ -79,12 +79,16 @@ class RunState:
             print(f"whynan: a fault of its own while {doing}, watching ends: {type(error).__name__}: {error}", file=sys.__stderr__)
 
     def watch_no_more(self) -> None:
-        self.watching, self.cruise, self.due = False, None, None
+        self.watching = False
+        self.cruise_no_more()
+        self.due = None
         self.leave_open()
 
     def cruise_no_more(self) -> None:
         """The next step is looked at from all sides. (While there is a cruise, everything is watched and nothing is run again.)"""
-        self.cruise = None
+        if self.cruise is not None:
+            self.cruise = None
+            self.runtime.unsettle()
 
     def leave_open(self) -> None:
         """Record no more. What was opened deep in the user's frames is closed with the run."""

@@ -24,12 +24,13 @@ Row = tuple[int, float | None, float | None, float | None, float | None]  # step
 
 
 class TrendWatch:
-    """`rows`: what there is of it. `measured`: `measure` was called for the step that is being made."""
+    """`rows`: what there is of it. `measured`: `measure` was called for the step that is being made. `due_at`: when the budget allows the
+    next measurement, by `time.perf_counter`; a run that waits (for data, or stopped) saves none of it up."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
-        self._spent = 0.0
-        self._start = perf_counter()
+        self.due_at = 0.0
+        self._took = 0.0
         self._watched: list[torch.Tensor] = []
         self._before: list[torch.Tensor] = []
         self.measured = False
@@ -41,11 +42,6 @@ class TrendWatch:
         """`steps` have begun, the one that is being made included."""
         return steps <= DENSE_STEPS or self.due_at < perf_counter()
 
-    @property
-    def due_at(self) -> float:
-        """When the budget allows the next measurement, by `time.perf_counter`."""
-        return self._start + self._spent / SHARE
-
     def measure(self, optimizer: torch.optim.Optimizer) -> None:
         """Norms of the gradients, right before the step."""
         start = perf_counter()
@@ -53,8 +49,8 @@ class TrendWatch:
         self.grad_norm = _norm(grads)
         self._watched = _sampled(optimizer)
         self._before = [p.detach().clone() for p in self._watched]
-        self.measured = True
-        self._spent += perf_counter() - start
+        self.measured, self._took = True, 0.0
+        self._spend(start)
 
     def after_update(self) -> None:
         """|change| / |parameter| over the parameters that were copied."""
@@ -66,7 +62,12 @@ class TrendWatch:
         size = _norm(self._before)
         self.update_ratio = change / size if change is not None and size else None
         self._watched, self._before = [], []
-        self._spent += perf_counter() - start
+        self._spend(start)
+
+    def _spend(self, start: float) -> None:
+        now = perf_counter()
+        self._took += now - start
+        self.due_at = now + self._took / SHARE
 
     @property
     def trend(self) -> Trend:

@@ -119,7 +119,7 @@ class UpdateWatch:
         """After many steps in a row in which nothing but this was to be seen the next ones take the short way."""
         state = self._state
         if not alike or chosen is None or chosen not in state.stack or chosen.noted.backwards != 1 or chosen.noted.stepped:
-            state.cruise = None
+            state.cruise_no_more()
             if chosen is not None and chosen.noted is not None:
                 chosen.noted.policy.alike = 0
             return
@@ -129,7 +129,8 @@ class UpdateWatch:
             state.cruise = Cruise(state, chosen, optimizer, character)
         if state.cruise is not None:
             self._backward.checked = UNCHECKED
-            state.cruise.until = min(perf_counter() + LONGEST, state.trend.due_at)
+            state.cruise.until = perf_counter() + LONGEST
+            state.cruise.time_next()
 
     def _check_gradients(self, optimizer: Any, parameters: list[torch.Tensor]) -> bool:
         """Those that changed since the last backward were clipped, scaled or written by the script itself. Whether none did."""
