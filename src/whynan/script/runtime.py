@@ -14,6 +14,7 @@ from whynan.core.faults import is_ours
 from whynan.core.places import user_frame
 from whynan.script import random_states
 from whynan.script.attempts import Attempt
+from whynan.script.capture import NOTHING
 from whynan.script.deadline import Deadline
 from whynan.script.diversion import Diversion
 from whynan.script.handlers import will_be_caught
@@ -46,7 +47,7 @@ class Runtime:
     def attempts(self, site_id: int, live: dict[str, Any]) -> Sequence[Attempt | PlainAttempt]:
         """What the rewritten code iterates over."""
         settled = self.settled
-        if settled is not None and settled.site_id == site_id and settled.free and settled.thread == get_ident():
+        if settled is not None and settled.site_id == site_id and settled.live is NOTHING and settled.thread == get_ident():
             settled.live = live
             return settled.turns
         if self.backend.watching:
@@ -56,9 +57,10 @@ class Runtime:
                 self.fault("beginning a step", error)
         return PLAIN
 
-    def settle(self, site_id: int, noted: Any, again: Callable[[], object], over: Callable[[], bool]) -> None:
+    def settle(self, site_id: int, noted: Any, again: Callable[[], object], over: Callable[[], bool]) -> SettledAttempt:
         """The runs of this place go one like the other from now on, until `unsettle` (see `SettledAttempt`)."""
         self.settled = SettledAttempt(self, site_id, noted, again, over)
+        return self.settled
 
     def unsettle(self) -> None:
         self.settled = None

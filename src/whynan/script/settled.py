@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 class SettledAttempt(Attempt):
     """In the thread that makes it. `noted` is the backend's, as of other attempts. `again` tells the backend of another run, which then
     needs no `enter`; `over` asks it at the end whether that run went like those before, and needs no `leave`. One that did not is the
-    last. `free`: it is not running. `times`: how many runs the time of this one stands for; most are not timed.
+    last. While it is not running it holds NOTHING. `times`: how many runs the time of this one stands for; most are not timed.
 
     In a step of a millisecond making an attempt and what belongs to it anew costs more than whatever else is done about it.
     """
 
-    free = True
     times = 0
 
     def __init__(self, runtime: Runtime, site_id: int, noted: Any, again: Callable[[], object], over: Callable[[], bool]) -> None:
@@ -34,7 +33,6 @@ class SettledAttempt(Attempt):
         if self.replaying:
             super().__enter__()
             return
-        self.free = False
         start = self.started = perf_counter()
         try:
             self.position = self.tape.begin(self)
@@ -47,13 +45,14 @@ class SettledAttempt(Attempt):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
         if error is not None or self.replaying or not self.over():
+            self.runtime.unsettle()
             return super().__exit__(kind, error, trace)
         start = perf_counter() if self.times else 0.0
         stack = self.tape.attempts
         while stack and stack.pop() is not self:
             pass
         self.tape.release()
-        self.live, self.undo, self.free = NOTHING, (), True
+        self.live, self.undo = NOTHING, ()
         if self.times:
             self.runtime.spent += self.times * (perf_counter() - start)
             self.times = 0

@@ -34,25 +34,26 @@ parameters_of = itemgetter("params")
 
 class Cruise:
     """`backward(outputs, kwargs)` tells of a call of the engine whether it takes the short way: an ordinary loss, the first backward of its
-    step, which is counted then. `step(optimizer)` whether the optimizer may go on without a further look: finite gradients, ordinary
-    numbers. `until`: when the next step has to take the long way at the latest, by `time.perf_counter`. (Closures, written out: in a step of a
-    millisecond every further call and every attribute counts.)"""
+    step, which is counted then. `step(optimizer)` whether the optimizer may go on without a further look: finite gradients and buffers,
+    ordinary numbers. `until`: a step that begins later takes the long way, by `time.perf_counter`. (Closures, written out: in a step of
+    a millisecond every further call and every attribute counts.)"""
 
     until = 0.0
 
     def __init__(self, state: RunState, chosen: Any, optimizer: Any, character: Character) -> None:
         policy = chosen.noted.policy
         noted = Noted(policy, 0, 0, policy.draws.last, ())
-        state.runtime.settle(chosen.site_id, noted, _again(state, noted, policy), lambda: state.due is None and state.cruise is not None)
-        self.backward: Callable[..., bool] = _backward(state, chosen)
-        self.step: Callable[..., bool] = _step(self, state, optimizer, character)
+        again = _again(state, noted, policy)
+        settled = self._settled = state.runtime.settle(chosen.site_id, noted, again, lambda: state.due is None and state.cruise is not None)
+        self.backward: Callable[..., bool] = _backward(state, chosen, settled)
+        self.step: Callable[..., bool] = _step(self, state, settled, optimizer, character)
         self._untimed_backward, self._untimed_step = self.backward, self.step
         self._state, self._timed_at = state, state.counter.done
 
     def time_next(self) -> None:
         """The next short step is timed, for all of them since the last that was."""
         steps, self._timed_at = self._state.counter.done - self._timed_at, self._state.counter.done
-        self._state.runtime.settled.times = steps
+        self._settled.times = steps
         self.backward = self._timed("backward", self._untimed_backward, steps)
         self.step = self._timed("step", self._untimed_step, steps)
 
@@ -87,17 +88,15 @@ def _again(state: RunState, noted: Noted, policy: Policy) -> Callable[[], None]:
     return again
 
 
-def _backward(state: RunState, chosen: Any) -> Callable[[Any, dict[str, Any]], bool]:
-    stack, counter, trend, tape = state.runtime.stack, state.counter, state.trend, chosen.tape
-    depth, level, thread, place = len(stack), stack.index(chosen), get_ident(), chosen.noted.policy
+def _backward(state: RunState, chosen: Any, settled: Any) -> Callable[[Any, dict[str, Any]], bool]:
+    stack, counter, trend, tape, noted = state.runtime.stack, state.counter, state.trend, chosen.tape, settled.noted
+    depth, level, thread = len(stack), stack.index(chosen), get_ident()
     innermost = stack[-1].site_id if stack[-1] is not chosen else None
 
     def backward(outputs: Any, kwargs: dict[str, Any]) -> bool:
         if len(stack) != depth or len(outputs) != 1 or get_ident() != thread or not kwargs.get("accumulate_grad"):
             return False
-        attempt = stack[level]
-        noted = attempt.noted
-        if noted.policy is not place or noted.backwards or innermost is not None and stack[-1].site_id != innermost:
+        if stack[level] is not settled or noted.backwards or innermost is not None and stack[-1].site_id != innermost:
             return False
         try:
             loss = outputs[0].item()
@@ -107,26 +106,26 @@ def _backward(state: RunState, chosen: Any) -> Callable[[Any, dict[str, Any]], b
             return False
         noted.backwards = 1
         noted.counted = True
-        counter.last = attempt
+        counter.last = settled
         counter.done = noted.steps_before + 1
         trend.loss = loss
         if tape.entries:
-            attempt.forget_before()
+            settled.forget_before()
         state.due = outputs
         return True
 
     return backward
 
 
-def _step(cruise: Cruise, state: RunState, optimizer: Any, character: Character) -> Callable[[Any], bool]:
+def _step(cruise: Cruise, state: RunState, settled: Any, optimizer: Any, character: Character) -> Callable[[Any], bool]:
     reference, numbers_of, is_tame = weakref.ref(optimizer), character.numbers_of, character.is_tame
-    buffers = state.registry.buffers
-    counter, trend, record, keep = state.counter, state.trend, state.recorder.steps.append, state.trend.rows.append
+    buffers, noted = state.registry.buffers, settled.noted
+    trend, record, keep = state.trend, state.recorder.steps.append, state.trend.rows.append
 
     def step(optimizer: Any) -> bool:
         groups = optimizer.param_groups
-        now = clock()
-        if now > cruise.until or now > trend.due_at or reference() is not optimizer:
+        began = settled.started
+        if began > cruise.until or began > trend.due_at or reference() is not optimizer:
             return False
         if list(map(numbers_of, groups)) != character.tame and not is_tame(optimizer):
             return False
@@ -134,7 +133,6 @@ def _step(cruise: Cruise, state: RunState, optimizer: Any, character: Character)
         if not isfinite(sum(map(item, map(summed, gradients)))) or buffers and buffers.bad():
             return False
         state.due = None
-        noted = counter.last.noted
         noted.stepped = True
         row = noted.steps_before, trend.loss, None, None, groups[0]["lr"]
         keep(row)

@@ -14,7 +14,7 @@ import torch
 from whynan.core.records import Trend
 
 DENSE_STEPS = 100
-SHARE = 0.004  # of the run's time that may go into norms after the dense start
+SHARE = 0.002  # of the run's time that may go into norms after the dense start
 KEPT = 512
 SMALL_BYTES = 1 << 20
 COPIED_SHARE = 0.04  # of the parameters' memory
