@@ -161,22 +161,6 @@ HEALTHY = {
         thread.join()
     optimizer.step()""",
     ),
-    "the same step in another thread": """
-def train_step(x, trained=True):
-    loss = loss_of(-1, x)
-    if trained:
-        optimizer.zero_grad()
-        loss.backward()
-        threads = [threading.Thread(target=train_step, args=(x, False)) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        optimizer.step()
-
-for step in range(200):
-    train_step(torch.rand(4, 3))
-""",
     "a step within a step": """
 def train_step(x, depth=0):
     loss = loss_of(-1, x)

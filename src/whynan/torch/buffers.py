@@ -33,7 +33,7 @@ class Buffers:
         return bool(self._modules)
 
     def met(self, module: nn.Module) -> None:
-        """It has buffers, or is about to."""
+        """It has buffers, or is about to; or one of them is assigned anew."""
         self._modules.setdefault(module, {})
         self._count = -1
 

@@ -38,9 +38,8 @@ class Registry:
         self._first_seen: dict[int, tuple[weakref.ref[torch.Tensor], bool]] = {}
 
     def met_module(self, module: nn.Module) -> None:
-        """It has buffers."""
+        """It has buffers. (A script that assigns one in every step says so in every step.)"""
         self.buffers.met(module)
-        self._changed()
 
     def met_scaler(self, scaler: Any) -> None:
         self.scalers.add(scaler)
