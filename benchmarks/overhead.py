@@ -63,7 +63,7 @@ class Cost:
 ALL = (
     Workload("mlp", "MLP, 85 thousand parameters, batch of 128", 3000, 0.2, 10),
     Workload("conv", "four convolutions with batch norm, 4 images of 32 x 32", 300, 1.0, 6),
-    Workload("gpt", "six transformer blocks of width 256, 8 x 64 tokens", 180, 4.0, 2),
+    Workload("gpt", "six transformer blocks of width 256, 8 x 64 tokens", 180, 2.0, 3),
 )
 
 
@@ -203,7 +203,7 @@ Written by `python benchmarks/overhead.py`, which runs everything below again an
 ## A step
 
 The steps after the first 100 (in which the trend is measured every step), each from its beginning to that of the next. The three kinds of
-run take turns of 0.2 to 4 seconds, the others being stopped meanwhile; of every turn the median step counts, and of those medians the
+run take turns of 0.2 to 2 seconds, the others being stopped meanwhile; of every turn the median step counts, and of those medians the
 ratio to the plain run's turn beside it: the median of the ratios, in brackets their quartiles. In all of them the C library keeps the
 memory it has (`MALLOC_TRIM_THRESHOLD_`): otherwise it gives the large buffers of a step back to the system and takes them anew, in some
 processes more often than in others, which makes their steps differ by several per cent, watched or not.

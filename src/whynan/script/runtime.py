@@ -36,6 +36,7 @@ class Runtime:
         self.journal = Journal()
         self.here = self.journal.here
         self.diversion = Diversion()
+        self._known_sources = self.journal.external.get
         self.spent = 0.0
         self.settled: SettledAttempt | None = None
 
@@ -75,7 +76,7 @@ class Runtime:
         return self._journalled(self.journal.iterate, iterable)
 
     def record(self, thing: Any) -> Any:
-        if self.journal.external.get(type(thing)) is False:
+        if self._known_sources(type(thing)) is False:
             return thing
         return self._journalled(self.journal.record, thing)
 

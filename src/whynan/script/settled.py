@@ -23,10 +23,9 @@ class SettledAttempt(Attempt):
     In a step of a millisecond making an attempt and what belongs to it anew costs more than whatever else is done about it.
     """
 
-    times = 0
-
     def __init__(self, runtime: Runtime, site_id: int, noted: Any, again: Callable[[], object], over: Callable[[], bool]) -> None:
         super().__init__(runtime, site_id, NOTHING)
+        self.replaying, self.times = False, 0  # defaults of a class take longer to read
         self.noted, self.again, self.over, self.thread = noted, again, over, get_ident()
 
     def __enter__(self) -> None:
