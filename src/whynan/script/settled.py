@@ -47,10 +47,11 @@ class SettledAttempt(Attempt):
             self.runtime.unsettle()
             return super().__exit__(kind, error, trace)
         start = perf_counter() if self.times else 0.0
-        stack = self.tape.attempts
+        tape = self.tape
+        stack = tape.attempts
         while stack and stack.pop() is not self:
             pass
-        self.tape.release()
+        tape.release()
         self.live, self.undo = NOTHING, ()
         if self.times:
             self.runtime.spent += self.times * (perf_counter() - start)

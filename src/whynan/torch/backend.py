@@ -118,7 +118,7 @@ class TorchBackend:
         devices = device_generators() if _compat.cuda_in_use() else ()
         policy = state.policies.known.get(attempt.site_id) or state.policies.of(attempt)
         noted = Noted(policy, _compat.sequence_number(), state.counter.done, policy.draws.state(), devices)
-        if registry.buffers and (policy.chosen or not policy.settled):
+        if registry.buffers.some and (policy.chosen or not policy.settled):
             into = policy.buffers if not _runs_inside_itself(attempt) else TensorCopy()
             _compat.without_modes(noted.take_buffers, registry.buffers, into)
         if registry.scaled:

@@ -229,7 +229,7 @@ class BackwardWatch:
         if bad:
             self._harmful.gradient(roots, bad, [p.grad for p in bad])
         self.checked = UNCHECKED if bad else (list(map(id, grads)), list(map(version_of, grads)))
-        spoiled = state.registry.buffers.bad() if state.registry.buffers else []
+        spoiled = state.registry.buffers.bad() if state.registry.buffers.some else []
         if spoiled:
             self._hits.harm("buffer", spoiled, roots)
         if policy is None or policy.handwork.by_hand is not False:

@@ -16,10 +16,11 @@ SMALL = 1 << 14  # elements; larger ones are not copied together to be looked at
 
 class Buffers:
     """`all` there are, of every dtype; `watched`: those of floating point that were finite when first seen, of which a NaN is one that
-    the run has made. Both as `refresh` found them."""
+    the run has made. Both as `refresh` found them. `some`: there have ever been any."""
 
     def __init__(self) -> None:
         self._gate = Gate()
+        self.some = False
         self._modules: weakref.WeakKeyDictionary[nn.Module, dict[str, bool]] = weakref.WeakKeyDictionary()
         self.all: list[torch.Tensor] = []
         self.watched: list[torch.Tensor] = []
@@ -29,13 +30,10 @@ class Buffers:
         self._small = Flat(())
         self._large: list[torch.Tensor] = []
 
-    def __bool__(self) -> bool:
-        return bool(self._modules)
-
     def met(self, module: nn.Module) -> None:
         """It has buffers, or is about to; or one of them is assigned anew."""
         self._modules.setdefault(module, {})
-        self._count = -1
+        self._count, self.some = -1, True
 
     def refresh(self) -> None:
         """Modules come and go, and a script may assign a buffer anew."""

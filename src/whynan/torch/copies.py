@@ -93,7 +93,7 @@ class TensorCopy:
                 if tensor.shape != value.shape or not torch.equal(tensor, value):
                     tensor.data.copy_(value)
             for tensor, value in self._single:
-                tensor.data.copy_(value)
+                (tensor.data if tensor.layout is torch.strided else tensor).copy_(value)  # a sparse one's data is another tensor
 
 
 def _is_expanded(tensor: torch.Tensor) -> bool:

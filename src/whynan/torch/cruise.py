@@ -70,7 +70,8 @@ class Cruise:
 
 def _again(state: RunState, noted: Noted, policy: Policy) -> Callable[[], None]:
     counter, sequence_number, draws = state.counter, _compat.sequence_number, policy.draws
-    buffers, copy = state.registry.buffers, TensorCopy()
+    buffers = state.registry.buffers
+    copy = policy.buffers = TensorCopy()  # the run that is being made, from outside the settled ones, keeps its own
 
     def again() -> None:
         if draws.pause:
@@ -82,7 +83,7 @@ def _again(state: RunState, noted: Noted, policy: Policy) -> Callable[[], None]:
         noted.backwards = 0
         if cuda_in_use():
             noted.devices = device_generators()
-        if buffers:
+        if buffers.some:
             _compat.without_modes(noted.take_buffers, buffers, copy)
 
     return again
@@ -130,7 +131,7 @@ def _step(cruise: Cruise, state: RunState, settled: Any, optimizer: Any, charact
         if list(map(numbers_of, groups)) != character.tame and not is_tame(optimizer):
             return False
         gradients = filter(is_given, map(gradient_of, chain(map(parameters_of, groups))))
-        if not isfinite(sum(map(item, map(summed, gradients)))) or buffers and buffers.bad():
+        if not isfinite(sum(map(item, map(summed, gradients)))) or buffers.some and buffers.bad():
             return False
         state.due = None
         noted.stepped = True
