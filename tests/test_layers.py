@@ -17,7 +17,7 @@ LAYERS = [
     {"script", "integrations"},
     {"cli", "dashboard"},
 ]
-HOMES = {"torch": {"torch", "integrations"}, "mindspore": {"mindspore"}, "click": {"cli"}, "rich": {"report"}, "msgspec": {"report", "cli"}}
+HOMES = {"torch": {"torch", "integrations"}, "mindspore": {"mindspore"}, "click": {"cli"}, "rich": {"report"}, "msgspec": {"report", "record", "cli"}}
 ALLOWED_IN_CORE = {"whynan", "numpy", *sys.stdlib_module_names}
 FILES = sorted(SOURCE.rglob("*.py"))
 

@@ -34,7 +34,6 @@ def refusal(capfd: pytest.CaptureFixture[str], *args: str) -> str:
     [
         ("--prove",),
         ("--time-limit", "60"),
-        ("--history", "auto"),
         ("--keep-going",),
         ("--fix", "x"),
         ("--html", "x.html"),
@@ -50,6 +49,8 @@ def test_options_of_ours_are_checked(capfd: pytest.CaptureFixture[str]) -> None:
     assert "no such option" in refusal(capfd, "--nothing", "train.py").lower()
     assert "--trace-step" in refusal(capfd, "--trace-step", "-1", "train.py")
     assert "--trace-step" in refusal(capfd, "--trace-step", "x", "train.py")
+    assert "neither auto, off nor a size" in refusal(capfd, "--history", "much", "train.py")
+    assert "neither auto, off nor a size" in refusal(capfd, "--history", "0MB", "train.py")
     assert "both name standard output" in refusal(capfd, "--json", "-", "--markdown", "-", "train.py")
     assert "both name x: each needs its own" in refusal(capfd, "--json", "x", "--markdown", "x", "train.py")
     assert "cannot be written" in refusal(capfd, "--json", "no/such/folder.json", "train.py")

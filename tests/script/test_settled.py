@@ -21,7 +21,7 @@ class Noted:
         self.runs = 0
         self.alike = True
 
-    def again(self) -> None:
+    def again(self, settled: Any) -> None:
         self.runs += 1
 
 
@@ -39,7 +39,7 @@ def noted() -> Noted:
 
 @pytest.fixture
 def settled(runtime: Runtime, noted: Noted) -> SettledAttempt:
-    return runtime.settle(0, noted, noted.again, lambda: noted.alike)
+    return runtime.settle(0, noted, noted.again, lambda settled: noted.alike)
 
 
 def run(runtime: Runtime, value: object, body: Any = lambda: None) -> Any:

@@ -1,4 +1,4 @@
-"""Watching holds at most a twentieth of the parameters' memory beside what the program holds itself."""
+"""Watching holds at most a twentieth of the parameters' memory beside what the program holds itself; a history what it is granted."""
 
 from __future__ import annotations
 
@@ -40,6 +40,16 @@ print(max(peaks[-30:]) / parameters)
 @pytest.mark.parametrize("layer", ["Tanh()", "BatchNorm1d(512)"])
 def test_what_is_held_beside_the_program_s_own(forks: Forks, layer: str, optimizer: str) -> None:
     source = PROGRAM.format(layer=layer, optimizer=optimizer, steps=60)
-    plain, watched = forks.plain(source), forks.watched(source)
+    plain, watched = forks.plain(source), forks.watched(source, options=("--history", "off"))
     assert (plain.status, watched.status) == (0, 0), watched.stderr
     assert float(watched.stdout) - float(plain.stdout) < 0.05
+
+
+def test_a_history_holds_what_it_is_granted(forks: Forks) -> None:
+    source = PROGRAM.format(layer="Tanh()", optimizer="SGD", steps=60)
+    parameters = 8 * (512 * 512 + 512) * 4
+    plain, watched = forks.plain(source), forks.watched(source, options=("--history", str(5 * parameters)))
+    assert 1 < float(watched.stdout) - float(plain.stdout) < 5
+    less = forks.watched(source, options=("--history", str(parameters)))
+    assert float(less.stdout) - float(plain.stdout) < 0.05
+    assert "more than the history may hold" in str(less.report["run"]["limits"])

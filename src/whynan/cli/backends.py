@@ -32,8 +32,8 @@ class Idle:
 class Watch:
     """The backend once there is one. Whatever fails in it costs the watch, never the run."""
 
-    def __init__(self, recorder: RunRecorder, trace_step: int | None) -> None:
-        self.recorder, self.trace_step = recorder, trace_step
+    def __init__(self, recorder: RunRecorder, trace_step: int | None, history: int | None = None) -> None:
+        self.recorder, self.trace_step, self.history = recorder, trace_step, history
         self.backend: Any = None
         self.runtime: Any = None
 
@@ -52,7 +52,7 @@ class Watch:
             from whynan.torch.backend import TorchBackend
 
             self.recorder.run.backend_version = str(torch.__version__).partition("+")[0]
-            backend = TorchBackend(self.recorder, trace_step=self.trace_step)
+            backend = TorchBackend(self.recorder, trace_step=self.trace_step, history=self.history)
             backend.install(self.runtime)
             self.backend = self.runtime.backend = backend
         except Exception as error:

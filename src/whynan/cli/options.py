@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-LATER = {"--prove": False, "--time-limit": True, "--history": True, "--keep-going": False, "--fix": True, "--html": True}
+LATER = {"--prove": False, "--time-limit": True, "--keep-going": False, "--fix": True, "--html": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class RunOptions:
     trace_step: int | None
     output: Path
     quiet: bool
+    history: int | None = None
 
 
 class ProgramCommand(click.Command):

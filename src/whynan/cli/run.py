@@ -10,6 +10,7 @@ import click
 
 from whynan.cli.options import LATER, ProgramCommand, RunOptions, refuse_later
 from whynan.cli.show import default_output
+from whynan.cli.sizes import History
 
 
 def with_later_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,6 +29,13 @@ def with_later_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--trace-step", type=click.IntRange(min=0), metavar="N", help="Trace step N of this fresh run instead of replaying."
 )
+@click.option(
+    "--history",
+    type=History(),
+    metavar="auto|off|SIZE",
+    default="auto",
+    help="Memory for the last steps, to make them again when a run fails: a size such as 500MB (default: auto).",
+)
 @click.option("--output", metavar="DIR", help="Where runs are kept (default: $WHYNAN_OUTPUT, else whynan-runs/).")
 @click.option("--quiet", is_flag=True, help="The script's own output only, and one line for an incident.")
 @with_later_options
@@ -37,6 +45,7 @@ def command(
     json: str | None,
     markdown: str | None,
     trace_step: int | None,
+    history: int | None,
     output: str | None,
     quiet: bool,
 ) -> Callable[[], int]:
@@ -50,7 +59,7 @@ def command(
     if json is not None and json == markdown:
         raise click.UsageError(f"--json and --markdown both name {'standard output' if json == '-' else json}: each needs its own")
     target, argv = (module, program) if module is not None else (program[0], program[1:])
-    options = RunOptions(target, module is not None, argv, json, markdown, trace_step, Path(output or default_output()), quiet)
+    options = RunOptions(target, module is not None, argv, json, markdown, trace_step, Path(output or default_output()), quiet, history)
 
     from whynan.cli.running import prepare
 

@@ -45,7 +45,7 @@ def run(program: Program, options: RunOptions, outputs: list[Output]) -> int:
     number = rank()
     started = Run(shown, options.argv, rank=number, launch=launch_name() if number is not None else None)
     recorder = RunRecorder(started, options.output, whynan.report.json, complain)
-    watch, claim, owner = Watch(recorder, options.trace_step), Claim(options.output, recorder.run.rank), os.getpid()
+    watch, claim, owner = Watch(recorder, options.trace_step, options.history), Claim(options.output, recorder.run.rank), os.getpid()
     ending = launch(program, watch.prepare, recorder.limit)
     if not (recorder.incidents or ending.kind == "stopped"):  # else exit handlers are still to print
         watch.runtime.diversion.stop()

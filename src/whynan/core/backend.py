@@ -19,6 +19,10 @@ class Replayed(Passing):
     """The replay has met the same quantity again; the rest of the body need not run."""
 
 
+class Rerun(Passing):
+    """In a child that tries something: the body runs once more."""
+
+
 class Stopped(Passing):
     """An incident has been recorded; the run ends."""
 

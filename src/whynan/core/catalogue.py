@@ -11,6 +11,7 @@ from typing import Literal
 
 from whynan.core.records import Site
 from whynan.core.session import Birth, Session
+from whynan.core.trials import Trial
 
 Level = Literal["operation", "data", "run"]
 Part = Literal["argument", "divisor", "base", "whole", "keyword"]
@@ -49,7 +50,8 @@ class Advice:
 @dataclass(frozen=True, slots=True)
 class Cause:
     """One entry of the vocabulary. The causes of level `run` stand before the mechanism at the birth, because mending the
-    mechanism would not mend the run. `no_remedy` is the reason why none is advised; `course` marks what goes wrong over many steps."""
+    mechanism would not mend the run. `no_remedy` is the reason why none is advised; `course` marks what goes wrong over many steps.
+    `trials` are made before the probe is asked for good; it then finds their outcomes in the session."""
 
     name: str
     title: str
@@ -59,6 +61,7 @@ class Cause:
     remedies: tuple[Advice, ...] = ()
     no_remedy: str = ""
     course: bool = False
+    trials: tuple[Trial, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

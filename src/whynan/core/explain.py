@@ -8,6 +8,7 @@ from whynan.core.catalogue import Advice, Catalogue, Cause, Entry, Verdict
 from whynan.core.incident import Diagnosis
 from whynan.core.records import Operation, Site
 from whynan.core.session import Birth, Session
+from whynan.core.trials import Trial
 
 LEAST = 0.2  # below it a verdict is a guess that would only take room
 SUPPORTED = 0.6  # from here on a run-level cause stands before the mechanism
@@ -21,6 +22,15 @@ def explain(birth: Birth, session: Session, catalogue: Catalogue) -> tuple[Diagn
     found = [(cause, verdict) for cause, verdict in asked if verdict is not None and verdict.confidence >= LEAST]
     found.sort(key=_rank)
     return tuple(_diagnosis(cause, verdict, birth, session) for cause, verdict in found[:MOST])
+
+
+def trials(birth: Birth, session: Session, catalogue: Catalogue) -> tuple[Trial, ...]:
+    """Those that the causes want which are in question, each once, the likeliest cause's first."""
+    birth = _as_written(birth)
+    asked = [(entry.cause, _verdict(entry, birth, session)) for entry in catalogue if entry.cause.trials]
+    found = [(verdict.confidence, cause.trials) for cause, verdict in asked if verdict is not None]
+    found.sort(key=lambda one: -one[0])
+    return tuple(dict.fromkeys(trial for _, wanted in found for trial in wanted))
 
 
 def _as_written(birth: Birth) -> Birth:

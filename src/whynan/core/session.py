@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from whynan.core.components import Component
 from whynan.core.flow import Flow
 from whynan.core.records import Direction, Operation, OptimizerState, Site, TensorStats, Trend
+from whynan.core.trials import Outcome
 
 Kind = Literal["nan", "inf", "divergence", "loss-scale-collapse"]
 Phase = Literal["input", "forward", "loss", "backward", "optimizer", "dynamics"]
@@ -39,6 +41,24 @@ class Seed:
     stats: TensorStats | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A step before the incident, recorded in the same way when it was made once more."""
+
+    step: int
+    operations: list[Operation]
+    components: list[Component]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The smallest and the largest finite element of a tensor at one step."""
+
+    step: int
+    min: float
+    max: float
+
+
 @dataclass(slots=True)
 class Session:
     """One incident as the backend recorded it.
@@ -47,6 +67,9 @@ class Session:
     gradients or parameters that became non-finite, `dataset_indices` the indices of the batch's rows in the
     dataset. `made` tells where a parameter was created or last initialised. `never_finite` names the buffers and other constants of
     modules that were not finite when first seen and that nothing has written since. `faults`: probes of the catalogue that failed.
+
+    The last steps made once more: `earlier` is the record of one of them, `trials` how they went with something changed, by the name of
+    the trial, `course` how the culprit operand went in them.
     """
 
     step: int
@@ -66,6 +89,9 @@ class Session:
     made: dict[str, Site] = field(default_factory=dict)
     never_finite: frozenset[str] = frozenset()
     faults: list[str] = field(default_factory=list)
+    earlier: Earlier | None = None
+    trials: dict[str, Outcome] = field(default_factory=dict)
+    course: tuple[Extent, ...] = ()
     _flow: Flow | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

@@ -77,7 +77,7 @@ class Rewriter(ast.NodeTransformer):
         scope = self._scopes[-1]
         first, body = split_preamble(node.body, docstring=True)
         may_be = reaches and bool(body) and scope.kind == "function" and not scopes.suspends(body)
-        site = self._site(node, body, "function", set()) if may_be else None
+        site = self._site(node, body, "function", scope.parameters) if may_be else None
         unbound = scopes.unbound_in(body)
         body = [self.visit(statement) for statement in body]
         if site is not None and self._height < self._nested:
@@ -129,18 +129,19 @@ class Rewriter(ast.NodeTransformer):
             wrapped = wrap_in_function(index, body, site.bound, sure, perhaps)
         return [place(statement, body[0]) for statement in wrapped]
 
-    def _site(self, node: ast.stmt, body: list[ast.stmt], kind: Literal["loop", "function"], target: set[str]) -> AttemptSite:
+    def _site(self, node: ast.stmt, body: list[ast.stmt], kind: Literal["loop", "function"], given: set[str]) -> AttemptSite:
         scope = self._scopes[-1]
-        bound = (scopes.bound_names(body) - scopes.names_of_handlers(body)) | target | scope.shared
+        bound = (scopes.bound_names(body) - scopes.names_of_handlers(body)) | given | scope.shared
         around = bound.union(*(s.names | s.declared for s in self._scopes[1:]))
         touched = {name for name in scopes.touched_names(body) if name in around or self._names.may_hold_state(name)}
-        dead = scopes.dead_on_entry(body) - scope.escaping - scope.declared - target
+        dead = scopes.dead_on_entry(body) - scope.escaping - scope.declared - given
         return AttemptSite(
             file=self._file,
             line=node.lineno,
             kind=kind,
             function=scope.qualname or MODULE,
-            target=tuple(sorted(target)),
+            target=tuple(sorted(given)) if kind == "loop" else (),
+            given=tuple(sorted(given)),
             bound=tuple(sorted(bound)),
             touched=tuple(sorted(touched)),
             free=tuple(sorted(scopes.read_names(body))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
 from time import perf_counter
 from typing import Any
@@ -29,7 +29,8 @@ TEMPORARY = 2  # references to an argument that nobody else holds: the parameter
 
 class Runtime:
     """It captures what a second run of a body needs; the backend decides at a hit which attempt is run again. `spent` is the time, in
-    seconds, spent in its hooks; `settled` the attempt of the place whose runs go one like the other, if there is one."""
+    seconds, spent in its hooks; `settled` the attempt of the place whose runs go one like the other, if there is one. `silenced`: this is a
+    child in which nobody hears anything, and which somebody else ends."""
 
     def __init__(self, sites: SiteTable, backend: StepBackend) -> None:
         self.sites, self.backend = sites, backend
@@ -39,6 +40,7 @@ class Runtime:
         self._known_sources = self.journal.external.get
         self.spent = 0.0
         self.settled: SettledAttempt | None = None
+        self.silenced = False
 
     @property
     def stack(self) -> list[Attempt]:
@@ -58,7 +60,7 @@ class Runtime:
                 self.fault("beginning a step", error)
         return PLAIN
 
-    def settle(self, site_id: int, noted: Any, again: Callable[[], object], over: Callable[[], bool]) -> SettledAttempt:
+    def settle(self, site_id: int, noted: Any, again: Callable[[Any], object], over: Callable[[Any], bool]) -> SettledAttempt:
         """The runs of this place go one like the other from now on, until `unsettle` (see `SettledAttempt`)."""
         self.settled = SettledAttempt(self, site_id, noted, again, over)
         return self.settled
@@ -141,16 +143,23 @@ class Runtime:
         except Exception as fault:
             self._abandon(attempt, fault)
 
+    def hear_nothing(self, keep: Iterable[int]) -> None:
+        """From here on nothing that this process prints or writes arrives anywhere, but in the descriptors `keep`. For good."""
+        self.silenced = True
+        Silence(keep).__enter__()
+
     def _put_back(self, attempt: Attempt) -> None:
-        attempt.deadline = Deadline(perf_counter() - attempt.started)
+        if not self.silenced:
+            attempt.deadline = Deadline(perf_counter() - attempt.started)
         attempt.left = random_states.take()
         if attempt.held:
             attempt.restore()
         self.stack.append(attempt)
         self.journal.resume(attempt.tape)
         attempt.tape.rewind(attempt.position)
-        attempt.silence = Silence()
-        attempt.silence.__enter__()
+        if not self.silenced:
+            attempt.silence = Silence()
+            attempt.silence.__enter__()
 
     def _end_silence(self, attempt: Attempt) -> list[str]:
         """-> why the replay was broken off, if it was."""

@@ -23,7 +23,7 @@ class SettledAttempt(Attempt):
     In a step of a millisecond making an attempt and what belongs to it anew costs more than whatever else is done about it.
     """
 
-    def __init__(self, runtime: Runtime, site_id: int, noted: Any, again: Callable[[], object], over: Callable[[], bool]) -> None:
+    def __init__(self, runtime: Runtime, site_id: int, noted: Any, again: Callable[[Any], object], over: Callable[[Any], bool]) -> None:
         super().__init__(runtime, site_id, NOTHING)
         self.replaying, self.times = False, 0  # defaults of a class take longer to read
         self.noted, self.again, self.over, self.thread = noted, again, over, get_ident()
@@ -36,14 +36,14 @@ class SettledAttempt(Attempt):
         try:
             self.position = self.tape.begin(self)
             self.capture(start)
-            self.again()
+            self.again(self)
         except Exception as error:
             self.runtime.fault("entering a step", error)
         if self.times:
             self.runtime.spent += self.times * (perf_counter() - start)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
-        if error is not None or self.replaying or not self.over():
+        if error is not None or self.replaying or not self.over(self):
             self.runtime.unsettle()
             return super().__exit__(kind, error, trace)
         start = perf_counter() if self.times else 0.0

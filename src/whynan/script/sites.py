@@ -15,10 +15,10 @@ Namespace = tuple[dict[str, Any], tuple[str, ...]]
 class AttemptSite:
     """One body, as the rewriting found it.
 
-    `target`: names of the `for` TARGET. `bound`: names that a run of the body may bind anew, TARGET included. `touched`: names
-    whose object it may change. `free`: names it reads. `live`: those of `bound` and `touched` whose value on entry a run may
-    need. `globals_written`: names that some function of the file declares `global` and binds. `namespaces` is shared by all
-    sites of a table: the globals of every executed module with such names. `memo` belongs to `capture`.
+    `target`: names of the `for` TARGET; `given`: these, or the parameters of a function. `bound`: names that a run of the body may bind
+    anew, or is given. `touched`: names whose object it may change. `free`: names it reads. `live`: those of `bound` and `touched` whose
+    value on entry a run may need. `globals_written`: names that some function of the file declares `global` and binds. `namespaces` is
+    shared by all sites of a table: the globals of every executed module with such names. `memo` belongs to `capture`.
     """
 
     file: str
@@ -26,6 +26,7 @@ class AttemptSite:
     kind: Literal["loop", "function"]
     function: str
     target: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
     bound: tuple[str, ...] = ()
     touched: tuple[str, ...] = ()
     free: tuple[str, ...] = ()

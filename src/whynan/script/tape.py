@@ -3,6 +3,7 @@ began."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 MISSING = object()
@@ -79,6 +80,15 @@ class Tape:
         self._bytes -= sum(entry.size for entry in self.entries[:count])
         del self.entries[:count]
         self._dropped = max(self._dropped, position)
+
+    def load(self, entries: Sequence[Entry]) -> int:
+        """These are what there is to be given again; the position of the first."""
+        self.entries, self._dropped, self._bytes = list(entries), 0, 0
+        return 0
+
+    def since(self, position: int) -> list[Entry]:
+        """What was given from `position` on, as far as it is kept."""
+        return self.entries[max(position - self._dropped, 0) :]
 
     def rewind(self, position: int) -> None:
         self.reasons = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from operator import attrgetter
 from time import perf_counter
 from types import CodeType, FunctionType
@@ -17,6 +18,7 @@ from whynan.torch.backward import BackwardWatch, tensors_of
 from whynan.torch.conclusion import Conclusion
 from whynan.torch.copies import TensorCopy
 from whynan.torch.gate import finite
+from whynan.torch.history import kept
 from whynan.torch.hits import Hits
 from whynan.torch.live_trace import LiveTrace
 from whynan.torch.noted import Noted, device_generators
@@ -28,13 +30,15 @@ from whynan.torch.watch import Hooks
 
 
 class TorchBackend:
-    """`trace_step`: record that step of this run from its start instead of replaying. Nothing is watched before `install`.
+    """`trace_step`: record that step of this run from its start instead of replaying. `history`: bytes that may be kept of the last steps,
+    to make them again with something changed; None: as many as are to spare. Nothing is watched before `install`.
 
     Implements `core.backend.StepBackend` for the script runner and `watch.Watcher` for the hooks.
     """
 
-    def __init__(self, recorder: Recorder, trace_step: int | None = None) -> None:
+    def __init__(self, recorder: Recorder, trace_step: int | None = None, history: int | None = None) -> None:
         state = self.state = RunState(recorder, trace_step)
+        state.history = kept(history, state.registry)
         self._conclusion = Conclusion(state)
         self._hits = Hits(state, self._conclusion)
         self._live = LiveTrace(state)
@@ -77,7 +81,8 @@ class TorchBackend:
 
     @property
     def limits(self) -> list[str]:
-        return self.state.limits
+        history = self.state.history
+        return [*self.state.limits, history.off] if history is not None and history.off else self.state.limits
 
     @property
     def steps(self) -> int:
@@ -123,10 +128,15 @@ class TorchBackend:
             _compat.without_modes(noted.take_buffers, registry.buffers, into)
         if registry.scaled:
             noted.scales = _compat.without_modes(scales, registry.scalers)
+        history = state.history
+        if history is not None and (policy.chosen or not state.counter.done) and not state.replaying:
+            history.enter(attempt, noted, state.counter.done)
         return noted
 
     def leave(self, attempt: Any, error: BaseException | None) -> bool:
         state = self.state
+        if attempt.tape.entries and state.history is not None and error is None:
+            state.history.answered(attempt.noted.steps_before, attempt.answers())
         if error is None and state.cruise is not None and state.due is None or not state.watching:
             return False
         if state.found is not None:
@@ -183,12 +193,15 @@ class TorchBackend:
     # ---- replays ----
 
     def expect_replay(self) -> None:
-        if self.state.found is not None:
+        if self.state.found is not None and self.state.steps_again is None:
             self._conclusion.expect(self.state.found)
 
     def begin_replay(self, attempt: Any) -> None:
         state, found = self.state, self.state.found
         assert found is not None
+        if state.steps_again is not None:
+            state.steps_again.prepare(attempt)
+            return
         state.cruise_no_more()
         state.due = None
         state.scaling.force_one = found.scale_one
@@ -205,6 +218,8 @@ class TorchBackend:
 
     def end_replay(self, attempt: Any, error: BaseException | None, reasons: list[str]) -> None:
         state = self.state
+        if state.steps_again is not None:
+            state.steps_again.over(attempt, error)
         if state.trial is not None:
             os.write(state.trial, b"1" if self._conclusion.would_replay(error) else b"0")
             os._exit(0)
@@ -224,8 +239,8 @@ class TorchBackend:
         state.runtime.diversion.stop()
 
     def replay_failed(self, attempt: Any, fault: Exception) -> None:
-        if self.state.trial is not None:
-            os._exit(1)  # the child of a trial must not go on in the user's code
+        if self.state.trial is not None or self.state.steps_again is not None:
+            os.kill(os.getpid(), signal.SIGKILL)  # the child of a trial must not go on in the user's code
         self._conclusion.failed(fault)
 
 

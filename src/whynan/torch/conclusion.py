@@ -9,6 +9,7 @@ from whynan.core.incident import Incident
 from whynan.core.session import NotReproduced, Reproduced, Session
 from whynan.torch.artifacts import writer
 from whynan.torch.distributed import several_ranks
+from whynan.torch.experiments import Experiments
 from whynan.torch.gate import finite
 from whynan.torch.incidents import Found, conclude, seeds, unplaced, was_spoiled_before
 from whynan.torch.replay import Replay
@@ -20,6 +21,7 @@ UNFINISHED = "the run ended while the step was being run again"
 class Conclusion:
     def __init__(self, state: RunState) -> None:
         self._state = state
+        self._experiments = Experiments(state)
 
     def expect(self, found: Found) -> None:
         """Record what is known before a step is run again: should the process end in it, this is what is left."""
@@ -92,7 +94,8 @@ class Conclusion:
         state.watching, state.replay = False, None
         if state.runtime is not None:
             state.runtime.diversion.start()
-        incident = conclude(found, trace, state.registry, result, seed, extra)
+        experiment = self._experiments.make if replay is not None and not live and found.attempt is not None else None
+        incident = conclude(found, trace, state.registry, result, seed, extra, experiment)
         state.limits += incident.session.faults
         if not live and found.step > 0 and was_spoiled_before(incident, state.registry):
             incident = unplaced(incident, state.trace_command(found.step - 1))

@@ -43,8 +43,8 @@ class Cruise:
     def __init__(self, state: RunState, chosen: Any, optimizer: Any, character: Character) -> None:
         policy = chosen.noted.policy
         noted = Noted(policy, 0, 0, policy.draws.last, ())
-        again = _again(state, noted, policy)
-        settled = self._settled = state.runtime.settle(chosen.site_id, noted, again, lambda: state.due is None and state.cruise is not None)
+        again, over = _again(state, chosen, noted, policy), _over(state, noted, chosen.tape)
+        settled = self._settled = state.runtime.settle(chosen.site_id, noted, again, over)
         self.backward: Callable[..., bool] = _backward(state, chosen, settled)
         self.step: Callable[..., bool] = _step(self, state, settled, optimizer, character)
         self._untimed_backward, self._untimed_step = self.backward, self.step
@@ -68,12 +68,15 @@ class Cruise:
         return timed
 
 
-def _again(state: RunState, noted: Noted, policy: Policy) -> Callable[[], None]:
+def _again(state: RunState, chosen: Any, noted: Noted, policy: Policy) -> Callable[[Any], None]:
     counter, sequence_number, draws = state.counter, _compat.sequence_number, policy.draws
     buffers = state.registry.buffers
     copy = policy.buffers = TensorCopy()  # the run that is being made, from outside the settled ones, keeps its own
 
-    def again() -> None:
+    history = state.history if state.history is not None and state.history.off is None else None
+    kept = history.names(chosen) if history is not None else ()
+
+    def again(settled: Any) -> None:
         if draws.pause:
             draws.pause -= 1
         else:
@@ -85,8 +88,21 @@ def _again(state: RunState, noted: Noted, policy: Policy) -> Callable[[], None]:
             noted.devices = device_generators()
         if buffers.some:
             _compat.without_modes(noted.take_buffers, buffers, copy)
+        if history is not None:
+            history.steps.append((noted.steps_before, tuple(map(settled.live.get, kept)), settled.random, noted.random))
+            if noted.steps_before >= history.next_at:
+                _compat.without_modes(history.take, settled, noted, noted.steps_before)
 
     return again
+
+
+def _over(state: RunState, noted: Noted, tape: Any) -> Callable[[Any], bool]:
+    def over(settled: Any) -> bool:
+        if tape.entries and state.history is not None:
+            state.history.answered(noted.steps_before, settled.answers())
+        return state.due is None and state.cruise is not None
+
+    return over
 
 
 def _backward(state: RunState, chosen: Any, settled: Any) -> Callable[[Any, dict[str, Any]], bool]:

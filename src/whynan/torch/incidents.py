@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,13 +11,14 @@ import torch
 
 from whynan.causes import catalogue
 from whynan.core.course import with_course
-from whynan.core.explain import explain
+from whynan.core.explain import explain, trials
 from whynan.core.incident import Incident
 from whynan.core.locate import locate
 from whynan.core.places import site_of, user_frame
 from whynan.core.prescribe import prescribe
 from whynan.core.records import Site
-from whynan.core.session import NotReproduced, Reproduced, Seed, Session, What
+from whynan.core.session import Birth, NotReproduced, Reproduced, Seed, Session, What
+from whynan.core.trials import Trial
 from whynan.core.user_code import is_user_file
 from whynan.torch.constants import never_finite
 from whynan.torch.measure import measure
@@ -25,6 +26,8 @@ from whynan.torch.names import Names, collect
 from whynan.torch.registry import Registry
 from whynan.torch.trace import Trace
 from whynan.torch.trained import is_trained
+
+Experiment = Callable[["Found", Session, Birth, Sequence[Trial]], None]
 
 
 @dataclass(slots=True)
@@ -76,9 +79,16 @@ def seeds(found: Found, trace: Trace, again: Iterable[torch.Tensor]) -> tuple[Se
 
 
 def conclude(
-    found: Found, trace: Trace | None, registry: Registry, replay: Reproduced | NotReproduced, seed: tuple[Seed, ...], extra: dict[str, Any]
+    found: Found,
+    trace: Trace | None,
+    registry: Registry,
+    replay: Reproduced | NotReproduced,
+    seed: tuple[Seed, ...],
+    extra: dict[str, Any],
+    experiment: Experiment | None = None,
 ) -> Incident:
-    """`extra`: the session's fields that the backend knows (trend, dataset indices)."""
+    """`extra`: the session's fields that the backend knows (trend, dataset indices). `experiment` makes trials and puts their outcomes into
+    the session."""
     ran = {id(m) for m in trace.modules if m is not None} if trace is not None else set()
     names = collect(scopes(), ran | {id(p) for p in registry.leaves()})
     names.tensors.update({key: name for key, name in found.names.items() if key not in names.tensors})
@@ -99,7 +109,8 @@ def conclude(
         kind=found.kind or ("nan" if any(torch.isnan(t).any() for t in found.bad) else "inf"),
         **extra,
     )
-    return diagnose(session)
+    tried = (lambda birth, trials: experiment(found, session, birth, trials)) if experiment is not None else None
+    return diagnose(session, tried)
 
 
 def was_spoiled_before(incident: Incident, registry: Registry) -> bool:
@@ -120,13 +131,15 @@ def unplaced(incident: Incident, command: str) -> Incident:
     return Incident(session, None)
 
 
-def diagnose(session: Session) -> Incident:
+def diagnose(session: Session, experiment: Callable[[Birth, Sequence[Trial]], None] | None = None) -> Incident:
     birth = locate(session)
     if birth is None:
         if isinstance(session.replay, Reproduced):
             session.replay = NotReproduced("the record of the replayed step does not lead to an operation", seconds=session.replay.seconds)
         return Incident(session, None)
     causes = catalogue()
+    if experiment is not None:
+        experiment(birth, trials(birth, session, causes))
     diagnoses = explain(birth, session, causes)
     birth = with_course(birth, diagnoses, session, causes)
     return Incident(session, birth, diagnoses, prescribe(birth, diagnoses, causes))

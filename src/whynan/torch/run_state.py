@@ -17,6 +17,7 @@ from whynan.torch.choice import Steps
 from whynan.torch.distributed import several_ranks
 from whynan.torch.gate import Gate
 from whynan.torch.guard import Guard
+from whynan.torch.history import History
 from whynan.torch.incidents import Found
 from whynan.torch.loader import LoaderWatch
 from whynan.torch.policy import Policies
@@ -31,7 +32,8 @@ class RunState:
     traced live. `finish` is raised by every hook once an incident was recorded. `spent`: seconds in the hooks. `trial`: in a child that
     only tries whether a step fails again, the descriptor of its answer. `closure_level`: while an optimizer runs a closure, how many
     attempts there were around its step. `several`: other ranks were met. `several_threads`: backwards ran in more than one thread.
-    `cruise`: steps go as those before did; `due`: what a backward ran over whose gradients were not looked at yet."""
+    `history`: what is kept of the last steps; `steps_again`: in a child that makes them again, what does. `cruise`: steps go as those
+    before did; `due`: what a backward ran over whose gradients were not looked at yet."""
 
     def __init__(self, recorder: Recorder, trace_step: int | None) -> None:
         self.recorder, self.trace_step = recorder, trace_step
@@ -53,6 +55,9 @@ class RunState:
         self.trial: int | None = None
         self.closure_level: int | None = None
         self.spent = 0.0
+        self.history: History | None = None
+        self.steps_again: Any = None
+        self.plain_engine = _compat.engine()
         self.cruise: Any = None
         self.due: Any = None
         self.compiles = False

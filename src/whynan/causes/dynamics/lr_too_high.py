@@ -33,12 +33,14 @@ from whynan.causes._functions import divides_by_zero
 from whynan.causes._words import num
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
 from whynan.core.session import Birth, Session
+from whynan.core.trials import LOWER_RATE
 
 CAUSE = Cause(
     name="lr-too-high",
     title="a learning rate that is too high",
     level="run",
     course=True,
+    trials=(LOWER_RATE,),
     why="Each update overshoots, so the error grows from step to step until some operation overflows; which one is chance.",
     doubt="Wrong if inputs or targets are in the thousands: then their scale is to be mended first.",
     remedies=(
