@@ -41,8 +41,8 @@ import json
 def install(path):
     from whynan.torch import experiments
     make = experiments.Experiments.make
-    def watched(self, found, session, birth, trials):
-        make(self, found, session, birth, trials)
+    def watched(self, found, session, birth, wanted):
+        make(self, found, session, birth, wanted)
         outcomes = {name: [type(one).__name__, *[getattr(one, key, None) for key in ("step", "steps", "reason")]] for name, one in session.trials.items()}
         earlier = session.earlier
         open(path, "w").write(json.dumps({"outcomes": outcomes, "course": [one.step for one in session.course],

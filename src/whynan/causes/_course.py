@@ -6,8 +6,10 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from whynan.causes._words import num
 from whynan.core.records import Site
 from whynan.core.session import Session
+from whynan.core.trials import LOWER_RATE, Failed, Survived
 
 EXPLODED = 100.0  # growth of the loss or the gradient beyond which a run has come apart
 LAST = 5  # steps before the incident in which the growth has to show
@@ -50,6 +52,63 @@ def rising(values: Sequence[float | None], least: int = 10) -> bool:
     if len(known) < least or known[0] < 0:
         return False
     return all(later >= earlier for earlier, later in itertools.pairwise(known)) and known[-1] > 1.05 * known[0]
+
+
+def straight(steps: Sequence[int], values: Sequence[float | None]) -> bool:
+    """Whether a quantity fell through all of the recorded steps, in the last third at least half as fast as on the whole."""
+    known = [(step, value) for step, value in zip(steps, values, strict=False) if value is not None and math.isfinite(value)]
+    third = len(known) // 3
+    if third < 4:
+        return False
+    (_, first), (middle_step, middle), (last_step, last) = (_centre(known[at : at + third]) for at in (0, third, len(known) - third))
+    whole, late = first - last, middle - last
+    span = last_step - _centre(known[:third])[0]
+    return whole > 0 and span > 0 and last_step > middle_step and late / (last_step - middle_step) >= 0.5 * whole / span
+
+
+def _centre(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    return sum(step for step, _ in points) / len(points), sum(value / len(points) for _, value in points)
+
+
+def steps_above(values: Sequence[float | None], limit: float) -> int:
+    """How many recorded steps before the incident a quantity has stayed above the limit."""
+    return sum(1 for _ in itertools.takewhile(lambda value: abs(value) > limit, reversed(finite(values))))
+
+
+def jumped(session: Session, factor: float) -> tuple[float | None, float, float] | None:
+    """The usual gradient norm and the first one `factor` times as large, with that step's loss where it was still moderate. Without
+    steps before it, a norm beside which the loss itself is as nothing."""
+    losses, norms = session.trend.loss, session.trend.grad_norm
+    start = max(map(abs, finite(losses)[:3]), default=0.0)
+    for at, (loss, norm) in enumerate(zip(losses, norms, strict=False)):
+        known = sorted(finite(norms[:at]))
+        usual = known[len(known) // 2] if known else None
+        if norm is not None and norm > factor * (usual if usual is not None else factor * max(start, 1.0)):
+            return (usual, norm, loss) if loss is not None and abs(loss) <= 10 * start else None
+    return None
+
+
+def typical_ratio_before(session: Session, factor: float) -> float:
+    """The median update ratio before the gradient was `factor` times its first values, without the very first step."""
+    norms, ratios = session.trend.grad_norm, session.trend.update_ratio
+    start = max(finite(norms)[:3], default=0.0)
+    apart = next((at for at, norm in enumerate(norms) if norm is not None and not norm <= factor * start), len(norms))
+    known = sorted(finite(ratios[1:apart]))
+    return known[len(known) // 2] if known else 0.0
+
+
+def at_a_tenth(session: Session) -> tuple[float, tuple[str, ...]]:
+    """What the same steps at a tenth of the rate add to the confidence that the rate is too high, and the sentence that says so. That they
+    fail all the same speaks against it; that they do not, for it only where the loss did not grow either: a tenth of the rate also delays."""
+    outcome = session.trials.get(LOWER_RATE.name)
+    if isinstance(outcome, Failed):
+        return -0.4, (f"made again at a tenth of the rate, step {outcome.step} failed all the same",)
+    if not isinstance(outcome, Survived):
+        return 0.0, ()
+    first, last = outcome.loss_first, outcome.loss_last
+    course = f", the loss went from {num(first)} to {num(last)}" if first is not None and last is not None else ""
+    calm = first is None or last is None or abs(last) <= 3 * abs(first)
+    return (0.12 if calm else 0.0), (f"made again at a tenth of the rate, the same {outcome.steps} steps stayed finite{course}",)
 
 
 def optimizer_site(session: Session) -> Site | None:

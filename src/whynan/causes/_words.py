@@ -58,7 +58,11 @@ def extent(operand: Operand) -> str:
         return f"{named} has no finite element"
     if stats.min == stats.max and stats.finite:
         return f"{named} is {num(stats.min)}" + ("" if stats.numel == 1 else " throughout")
-    return f"{named} runs from {num(stats.min)} to {num(stats.max)}"
+    return f"{named} runs from {num(stats.min)}{_at(operand.lowest)} to {num(stats.max)}{_at(operand.highest)}"
+
+
+def _at(index: tuple[int, ...] | None) -> str:
+    return f" at {list(index)}" if index else ""
 
 
 def _role(operand: Operand) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -55,6 +56,10 @@ def _terms(operations: list[Operation], index: int, weight: float, site: Site | 
             return
         if operation.op in REDUCING and len(inner) == 1:
             stacked = operations[inner[0].producer or 0]
+            factor = _factor(stacked) if stacked.op in SCALING else None
+            if factor is not None:  # each element was multiplied, which comes to the same
+                yield Component(_name(operation), index, weight * factor, None, site or stacked.site)
+                return
             share = 1 / len(stacked.inputs) if operation.op == "mean" and stacked.inputs else 1.0
             if stacked.op in STACKING and all(map(_is_single, stacked.inputs)):
                 yield from _of_each(operations, list(stacked.inputs), [weight * share] * len(stacked.inputs), site, depth)
@@ -113,5 +118,11 @@ def _value(operation: Operation) -> float | None:
 
 
 def _name(operation: Operation) -> str:
+    """The variable that the user gave it, else the expression."""
     site = operation.site
-    return (site.expression or site.source or operation.op) if site is not None else operation.op
+    if site is None:
+        return operation.op
+    named = re.match(r"([A-Za-z_][\w.]*)\s*=(?!=)\s*", site.source)
+    if named is not None and site.expression == site.source[named.end() :].rstrip():
+        return named[1]
+    return site.expression or site.source or operation.op

@@ -70,7 +70,10 @@ class Operand:
     `producer` is the index of the operation that wrote the value, None where it came from outside the record; `source` then says
     from where. `at_birth` holds up to eight of its elements at the positions where the operation's result is not finite (where the
     shapes can be matched by broadcasting). `constant` is its value where it is a single number that the user wrote, `rows` its
-    non-finite rows where it came from outside, `identity` the same number for every operand that lies in the same memory.
+    non-finite rows where it came from outside, `identity` the same number for every operand that lies in the same memory. `graded`: a
+    gradient flows back through it, so a prediction is told from the same prediction detached. `share` is that of the commonest label
+    in a target of whole numbers (those below 0 are ignored by convention). `lowest` and `highest`: where its smallest and its largest
+    finite element stand, of an operation that may be the birth.
     """
 
     role: str
@@ -83,6 +86,10 @@ class Operand:
     constant: float | None = None
     rows: tuple[int, ...] | None = None
     identity: int | None = None
+    graded: bool = False
+    share: float | None = None
+    lowest: tuple[int, ...] | None = None
+    highest: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

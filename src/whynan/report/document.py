@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from whynan.core.incident import Diagnosis, Incident, Remedy, Run
 from whynan.core.operands import operands
-from whynan.core.records import Operation, Site, TensorStats, Trend
+from whynan.core.records import Operand, Operation, Site, TensorStats, Trend
 from whynan.core.session import Birth, Kind, NotReproduced, Session
 from whynan.report.model import (
     SCHEMA,
     CausePart,
     Document,
+    Extent,
     FirstSeen,
     IncidentPart,
     Input,
@@ -54,7 +55,7 @@ def incident_part(run: Run, incident: Incident) -> IncidentPart:
         kind=kind_of(session, birth),
         phase=birth.phase if birth else None,
         first_seen=first_seen(session),
-        origin=born(birth) if birth else unplaced(session),
+        origin=born(birth, session) if birth else unplaced(session),
         chain=[link(session.operations[index]) for index in birth.chain if index < len(session.operations)] if birth else [],
         causes=[cause(diagnosis, fallback(run, session, birth)) for diagnosis in incident.diagnoses],
         remedies=[remedy(one) for one in incident.remedies],
@@ -78,7 +79,7 @@ def first_seen(session: Session) -> FirstSeen:
     return FirstSeen(session.what, texts(names))
 
 
-def born(birth: Birth) -> Origin:
+def born(birth: Birth, session: Session) -> Origin:
     operation, site = birth.operation, birth.site
     return Origin(
         direction=birth.direction,
@@ -95,10 +96,15 @@ def born(birth: Birth) -> Origin:
         samples=integers(birth.samples),
         dataset_indices=integers(birth.dataset_indices),
         parameters=None if birth.parameters is None else texts(birth.parameters),
-        inputs=[Input(text(operand.role), *statistics(operand.stats)) for operand in operands(operation)],
+        inputs=[read(operand) for operand in operands(operation)],
         output=output(operation),
         since_made=optional(birth.origin_name) if birth.since_made else None,
+        course=[Extent(one.step, number(one.min), number(one.max)) for one in session.course],
     )
+
+
+def read(operand: Operand) -> Input:
+    return Input(text(operand.role), *statistics(operand.stats), integers(operand.lowest), integers(operand.highest))
 
 
 def unplaced(session: Session) -> Origin:

@@ -57,11 +57,21 @@ class Input(msgspec.Struct, frozen=True):
     posinf: int
     neginf: int
     zero: int | None
+    argmin: list[int] | None = None
+    argmax: list[int] | None = None
+
+
+class Extent(msgspec.Struct, frozen=True):
+    """The smallest and the largest finite element of the operation's first operand at an earlier step."""
+
+    step: int
+    min: Number
+    max: Number
 
 
 class Origin(msgspec.Struct, frozen=True):
     """`column` counts characters on the line as it stands in the file; `source` is that line without its indentation;
-    `since_made` names the constant that was not finite when it was made."""
+    `since_made` names the constant that was not finite when it was made, `course` how the first operand went in the steps before."""
 
     direction: Literal["forward", "backward", "optimizer"] | None
     op: str | None
@@ -80,6 +90,7 @@ class Origin(msgspec.Struct, frozen=True):
     inputs: list[Input]
     output: Output | None
     since_made: str | None = None
+    course: list[Extent] = []
 
 
 class Link(msgspec.Struct, frozen=True):

@@ -6,9 +6,10 @@ import math
 import shlex
 from collections.abc import Sequence
 
-from whynan.report.model import Document, IncidentPart, Input, Number, Output, RemedyPart, RunPart
+from whynan.report.model import Document, IncidentPart, Input, Number, Origin, Output, RemedyPart, RunPart
 
 FEW = 8
+COURSE, GREW = 4, 3.0  # steps that are shown of a course; growth from which one is worth showing
 PHASES: dict[str, str] = {"input": "input preparation", "loss": "loss computation"}
 OPERATORS = {
     "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "mul": "*", "add": "+", "sub": "-", "matmul": "@", "neg": "-", "pos": "+",
@@ -102,10 +103,22 @@ def evidence(incident: IncidentPart) -> list[str]:
         found = list(incident.causes[0].evidence)
     else:
         found = [f"{operand.role or 'input'}: {measures(operand)}" for operand in origin.inputs[:FEW]]
+    if course := went(origin):
+        found.append(course)
     if origin.output is not None:
         limit = LARGEST.get(origin.output.dtype) if origin.output.posinf or origin.output.neginf else None
         found.append(f"output: {measures(origin.output)}" + (f"; {origin.output.dtype} ends at {limit}" if limit else ""))
     return found
+
+
+def went(origin: Origin) -> str | None:
+    """How the operand came to be what it is, where it was not so a few steps before."""
+    sizes = [(one.step, max(abs(one.min), abs(one.max))) for one in origin.course if not isinstance(one.min, str) and not isinstance(one.max, str)]
+    now = origin.inputs[0].absmax if origin.inputs else None
+    if not sizes or not isinstance(now, (int, float)) or now < GREW * sizes[0][1]:
+        return None
+    shown = sizes if len(sizes) <= COURSE else [*sizes[:1], *sizes[-COURSE + 1 :]]
+    return f"the {origin.inputs[0].role or 'input'} reached " + ", ".join(f"{short(size)} at step {step}" for step, size in shown)
 
 
 def measures(stats: Input | Output) -> str:

@@ -18,12 +18,13 @@ from whynan.core.trials import Trial, Untried
 from whynan.record.wire import decode
 from whynan.torch.distributed import several_ranks
 from whynan.torch.history import History
-from whynan.torch.incidents import Found
+from whynan.torch.incidents import Found, Wanted
 from whynan.torch.snapshot import Snapshot
 from whynan.torch.steps_again import StepsAgain
 
 LIMIT = 10.0  # seconds for everything together
 STEPS, RECORDING = 4.0, 3.0  # seconds of them that are planned for making steps again, and for recording some
+MORE = 1  # trials that may be wanted besides
 SHORT, FEW = 0.4, 6  # where no cause wants a trial: seconds, and steps' time, for both
 
 
@@ -35,8 +36,10 @@ class Experiments:
     def _history(self) -> History | None:
         return self._state.history  # type: ignore[no-any-return]
 
-    def make(self, found: Found, session: Session, birth: Birth, trials: Sequence[Trial]) -> None:
-        """Puts what was learned into the session. (In the child this raises `Rerun`.)"""
+    def make(self, found: Found, session: Session, birth: Birth, wanted: Wanted) -> None:
+        """Puts what was learned into the session. (In the child this raises `Rerun`.) `wanted`: the trials that the causes in question
+        want, given what the session knows; once an earlier step is known they may be more."""
+        trials = wanted()
         snapshot, reason = self._start(found, trials)
         if snapshot is None or self._history is None:
             session.trials = {trial.name: Untried(reason) for trial in trials}
@@ -51,7 +54,7 @@ class Experiments:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(int(LIMIT) + 5)  # whatever the user's code does, this process ends
             torch.set_num_threads(1)
-            StepsAgain(self._state, found, birth, snapshot, given, self._history.answers, writer, recording).begin(trials)
+            StepsAgain(self._state, found, birth, snapshot, given, self._history.answers, writer, recording).begin(session, wanted)
         os.close(writer)
         try:
             _take_over(_answers(reader), session)
@@ -75,7 +78,7 @@ class Experiments:
         for snapshot in self._history.snapshots:
             if snapshot.site_id != found.attempt.site_id or snapshot.step >= found.step:
                 continue
-            seconds = (found.attempt.started - snapshot.at) * (1 + len(trials))
+            seconds = (found.attempt.started - snapshot.at) * (1 + len(trials) + MORE * bool(trials))
             if seconds <= self._time(found, snapshot, trials)[0] and self._history.since(snapshot, found.step) is not None:
                 return snapshot, ""
         return None, "no earlier state was kept from which there is time to make the steps again"

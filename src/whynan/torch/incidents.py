@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,8 @@ from whynan.torch.registry import Registry
 from whynan.torch.trace import Trace
 from whynan.torch.trained import is_trained
 
-Experiment = Callable[["Found", Session, Birth, Sequence[Trial]], None]
+Wanted = Callable[[], Sequence[Trial]]
+Experiment = Callable[["Found", Session, Birth, Wanted], None]
 
 
 @dataclass(slots=True)
@@ -109,7 +111,7 @@ def conclude(
         kind=found.kind or ("nan" if any(torch.isnan(t).any() for t in found.bad) else "inf"),
         **extra,
     )
-    tried = (lambda birth, trials: experiment(found, session, birth, trials)) if experiment is not None else None
+    tried = (lambda birth, wanted: experiment(found, session, birth, wanted)) if experiment is not None else None
     return diagnose(session, tried)
 
 
@@ -131,7 +133,7 @@ def unplaced(incident: Incident, command: str) -> Incident:
     return Incident(session, None)
 
 
-def diagnose(session: Session, experiment: Callable[[Birth, Sequence[Trial]], None] | None = None) -> Incident:
+def diagnose(session: Session, experiment: Callable[[Birth, Wanted], None] | None = None) -> Incident:
     birth = locate(session)
     if birth is None:
         if isinstance(session.replay, Reproduced):
@@ -139,7 +141,7 @@ def diagnose(session: Session, experiment: Callable[[Birth, Sequence[Trial]], No
         return Incident(session, None)
     causes = catalogue()
     if experiment is not None:
-        experiment(birth, trials(birth, session, causes))
+        experiment(birth, functools.partial(trials, birth, session, causes))
     diagnoses = explain(birth, session, causes)
     birth = with_course(birth, diagnoses, session, causes)
     return Incident(session, birth, diagnoses, prescribe(birth, diagnoses, causes))

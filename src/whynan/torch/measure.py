@@ -115,3 +115,30 @@ def values_at(operand: torch.Tensor, result: torch.Tensor) -> tuple[float, ...]:
         return ()
     picked = spread[:1] if bad is None else spread[bad]
     return tuple(float(v) for v in picked.tolist())
+
+
+def extremes_at(values: torch.Tensor) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
+    """Where the smallest and the largest finite element stand."""
+    bad = ~torch.isfinite(values)
+    if not values.dim() or bool(bad.all()):
+        return None, None
+    low, high = (values.masked_fill(bad, end) for end in _ends(values.dtype))
+    return _index(low.argmin(), values.shape), _index(high.argmax(), values.shape)
+
+
+def _ends(dtype: torch.dtype) -> tuple[float, float]:
+    info = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
+    return info.max, info.min
+
+
+def _index(flat: torch.Tensor, shape: torch.Size) -> tuple[int, ...]:
+    return tuple(int(i) for i in torch.unravel_index(flat, shape))
+
+
+def label_share(labels: torch.Tensor) -> float | None:
+    """The share of the commonest of the labels; those below 0 mark what is left out."""
+    values = None if labels.is_floating_point() or labels.is_complex() else plain(labels)
+    counted = values[values >= 0] if values is not None else None
+    if counted is None or not counted.numel():
+        return None
+    return int(torch.unique(counted, return_counts=True)[1].max()) / counted.numel()

@@ -16,11 +16,11 @@ import torch
 
 from whynan.core.backend import Rerun
 from whynan.core.records import Operation
-from whynan.core.session import Birth, Earlier, Extent
+from whynan.core.session import Birth, Earlier, Extent, Session
 from whynan.core.trials import AS_IT_WAS, Failed, Outcome, Survived, Trial, Untried
 from whynan.record.wire import Message, encode
 from whynan.torch import _compat
-from whynan.torch.incidents import Found, scopes
+from whynan.torch.incidents import Found, Wanted, scopes
 from whynan.torch.names import collect
 from whynan.torch.replay import Replay
 from whynan.torch.snapshot import Snapshot
@@ -71,7 +71,7 @@ class StepsAgain:
         self._patience = patience
         self._stack = contextlib.ExitStack()  # for good: the process ends with the trials
 
-    def begin(self, trials: Sequence[Trial]) -> None:
+    def begin(self, session: Session, wanted: Wanted) -> None:
         """Raises `Rerun`: the body runs again."""
         self._state.runtime.hear_nothing((self._writer,))
         self._stack.enter_context(_compat.eager())
@@ -79,20 +79,21 @@ class StepsAgain:
         self._state.steps_again = self
         self._state.finish = None
         self._watch.install()
-        self._plan = self._courses(trials)
+        self._session = session
+        self._plan = self._courses(wanted)
         self._go_on(None)
 
     # ---- what is made, and in which order ----
 
-    def _courses(self, trials: Sequence[Trial]) -> Generator[Turn, bool, None]:
+    def _courses(self, wanted: Wanted) -> Generator[Turn, bool, None]:
         outcome = yield from self._course(AS_IT_WAS)
         self._tell((AS_IT_WAS.name, outcome))
         if not isinstance(outcome, Failed) or abs(outcome.step - self._failed_at) > NEAR:
             reason = "made again from an earlier state, the steps did not fail as they had"
-            for trial in trials:
+            for trial in wanted():
                 self._tell((trial.name, Untried(reason)))
             return
-        for trial in trials:
+        for trial in wanted():
             self._tell((trial.name, (yield from self._course(trial))))
 
     def _course(self, trial: Trial) -> Generator[Turn, bool, Outcome]:
@@ -163,7 +164,8 @@ class StepsAgain:
         if self._turn.given is None:
             names = collect(scopes(), {id(m) for m in trace.modules if m is not None})
             operations = trace.finished(names.modules, names.tensors)
-            self._tell(Earlier(self._turn.step, operations, self._watch.components))
+            self._session.earlier = Earlier(self._turn.step, operations, self._watch.components)
+            self._tell(self._session.earlier)
         extent = _extent(trace.operations, self._birth, self._turn.step)
         if extent is not None:
             self._tell(extent)

@@ -20,7 +20,7 @@ from whynan.torch.batch_rows import BatchRows, rows_of
 from whynan.torch.birth_facts import absorbed, degrees_of_freedom, finite_in_float64
 from whynan.torch.copies import clone_some
 from whynan.torch.kernels import Argument, Kernel, kernel_of, outputs, scalars, tensors
-from whynan.torch.measure import bad_rows, measure, plain, values_at
+from whynan.torch.measure import bad_rows, extremes_at, label_share, measure, plain, values_at
 from whynan.torch.optables import CREATION, RANDOM
 from whynan.torch.storages import Storage, StorageTable, backing, producer
 from whynan.torch.whereabouts import Where, Whereabouts
@@ -143,6 +143,8 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             constant=_single(stats) if source == "constant" else None,
             rows=None if stats.finite or index is not None else rows_of(tensor, storage),
             identity=storage.number if storage else None,
+            graded=tensor.requires_grad,
+            share=label_share(tensor) if argument.role == "target" else None,
         )
 
     def _meet_constant(self, tensor: torch.Tensor) -> None:
@@ -241,7 +243,9 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if operand is None or values is None or result is None:
                 continue
             at_birth = values_at(values, result) if not tensor.is_complex() and not result.is_complex() else ()
-            kept[argument.role] = replace(operand, stats=measure(tensor, full=True), at_birth=at_birth)
+            lowest, highest = extremes_at(values) if values.shape == tensor.shape and values.dtype is not torch.bool else (None, None)
+            stats = measure(tensor, full=True)
+            kept[argument.role] = replace(operand, stats=stats, at_birth=at_birth, lowest=lowest, highest=highest)
         if len(self.held) < HELD_BIRTHS:
             self.held[operation.index] = Held(func, before.args, before.kwargs)
         return replace(

@@ -28,7 +28,7 @@ References
 from __future__ import annotations
 
 from whynan.causes._conditions import is_of_data
-from whynan.causes._course import EXPLODED, finite, growth, optimizer_site, rates, rising, typical_ratio
+from whynan.causes._course import EXPLODED, at_a_tenth, finite, growth, optimizer_site, rates, rising, typical_ratio
 from whynan.causes._functions import divides_by_zero
 from whynan.causes._words import num
 from whynan.core.catalogue import Advice, Cause, Edit, Verdict
@@ -66,8 +66,10 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
         return None
     if rising(trend.lr):
         confidence -= 0.1
+    more, facts = at_a_tenth(session)
     summary = _summary(session, loss, ratio)
-    return Verdict(confidence, summary, _evidence(session, loss, gradient, ratio), optimizer_site(session))
+    evidence = _evidence(session, loss, gradient, ratio)
+    return Verdict(min(confidence + more, 0.91), summary, (*facts, *evidence), optimizer_site(session))
 
 
 def _confidence(loss: float, gradient: float, ratio: float, overflowed: bool) -> float:
