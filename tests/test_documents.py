@@ -113,7 +113,7 @@ def test_every_option_that_comes_later_is_named_in_the_readme() -> None:
 
 @each
 def test_causes_exist(document: Path) -> None:
-    named = re.findall(r"whynan explain ([a-z][a-z-]+)", document.read_text(encoding="utf-8"))
+    named = re.findall(r"whynan explain ([a-z][a-z0-9-]+)", document.read_text(encoding="utf-8"))
     assert set(named) <= {entry.cause.name for entry in catalogue()}
 
 

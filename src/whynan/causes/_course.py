@@ -12,6 +12,7 @@ from whynan.core.session import Session
 from whynan.core.trials import LOWER_RATE, Failed, Survived
 
 EXPLODED = 100.0  # growth of the loss or the gradient beyond which a run has come apart
+HIGH = 0.5  # a rate that moves parameters of ordinary size by their own size
 LAST = 5  # steps before the incident in which the growth has to show
 
 
@@ -37,7 +38,10 @@ def exploded(session: Session) -> bool:
 def typical_ratio(session: Session) -> float:
     """The median update ratio of the last steps, without the very first step, whose parameters may be 0."""
     ratios = finite(session.trend.update_ratio[1:])[-10:]
-    return sorted(ratios)[len(ratios) // 2] if len(ratios) >= 2 else 0.0
+    if len(ratios) < 2:  # of one update alone only a change of the parameters' own size tells, which a rate near 1 makes by itself
+        own = [ratio for ratio in finite(session.trend.update_ratio) if ratio >= 1]
+        return max(own, default=0.0) if max(rates(session), default=0.0) >= HIGH else 0.0
+    return sorted(ratios)[len(ratios) // 2]
 
 
 def rates(session: Session) -> list[float]:
@@ -70,6 +74,19 @@ def _centre(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
     return sum(step for step, _ in points) / len(points), sum(value / len(points) for _, value in points)
 
 
+def by_turn(steps: Sequence[int], values: Sequence[float | None]) -> list[tuple[list[int], list[float | None]]]:
+    """A course for each of the updates that a step makes in turn, as a generator and its critic do, with its steps."""
+    found: list[tuple[list[int], list[float | None]]] = []
+    turn = -1
+    for at, (step, value) in enumerate(zip(steps, values, strict=False)):
+        turn = turn + 1 if at and step == steps[at - 1] else 0
+        if turn == len(found):
+            found.append(([], []))
+        found[turn][0].append(step)
+        found[turn][1].append(value)
+    return found
+
+
 def steps_above(values: Sequence[float | None], limit: float) -> int:
     """How many recorded steps before the incident a quantity has stayed above the limit."""
     return sum(1 for _ in itertools.takewhile(lambda value: abs(value) > limit, reversed(finite(values))))
@@ -98,8 +115,8 @@ def typical_ratio_before(session: Session, factor: float) -> float:
 
 
 def at_a_tenth(session: Session) -> tuple[float, tuple[str, ...]]:
-    """What the same steps at a tenth of the rate add to the confidence that the rate is too high, and the sentence that says so. That they
-    fail all the same speaks against it; that they do not, for it only where the loss did not grow either: a tenth of the rate also delays."""
+    """What the same steps at a tenth of the rate add to the confidence that the rate is too high, and the sentence that says so. That
+    they fail all the same speaks against it; that they do not, for it only where the loss fell: a tenth of the rate also delays."""
     outcome = session.trials.get(LOWER_RATE.name)
     if isinstance(outcome, Failed):
         return -0.4, (f"made again at a tenth of the rate, step {outcome.step} failed all the same",)
@@ -107,8 +124,16 @@ def at_a_tenth(session: Session) -> tuple[float, tuple[str, ...]]:
         return 0.0, ()
     first, last = outcome.loss_first, outcome.loss_last
     course = f", the loss went from {num(first)} to {num(last)}" if first is not None and last is not None else ""
-    calm = first is None or last is None or abs(last) <= 3 * abs(first)
-    return (0.12 if calm else 0.0), (f"made again at a tenth of the rate, the same {outcome.steps} steps stayed finite{course}",)
+    fact = f"made again at a tenth of the rate, the same {outcome.steps} steps stayed finite{course}"
+    return (0.0 if grows_at_a_tenth(session) else 0.12), (fact,)
+
+
+def grows_at_a_tenth(session: Session) -> bool:
+    """Whether the loss did not fall in the same steps at a tenth of the rate either: something else drives it."""
+    outcome = session.trials.get(LOWER_RATE.name)
+    if not isinstance(outcome, Survived) or outcome.loss_first is None or outcome.loss_last is None:
+        return False
+    return outcome.steps > LAST and outcome.loss_last >= outcome.loss_first
 
 
 def optimizer_site(session: Session) -> Site | None:

@@ -16,7 +16,7 @@ FUSED = frozenset({"mkldnn_rnn_layer", "_cudnn_rnn", "miopen_rnn", "lstm", "gru"
 
 def recurrences(session: Session) -> Iterator[list[Operation]]:
     """For every recurrent weight its longest chain of products, each fed by the one before it."""
-    products = [op for op in session.operations if op.direction == "forward" and op.op in LINEAR]
+    products = [op for op in session.operations if op.direction == "forward" and op.op in LINEAR | {"mul"}]
     read = {op.index: _weights(session, op) for op in products}
     applied = Counter(weight for weights in read.values() for weight in weights)
     for weight in (weight for weight, times in applied.items() if times >= TIMES):
@@ -34,8 +34,9 @@ def fused(session: Session) -> Iterator[tuple[Operation, int]]:
 
 
 def _weights(session: Session, product: Operation) -> set[int]:
-    matrices = (one for one in product.inputs if len(one.stats.shape) > 1 and session.flow.is_weight(one))
-    numbers = {_memory(session, one) for one in matrices}
+    least = 0 if product.op == "mul" else 1  # a recurrence may have a factor for each feature
+    weights = (one for one in product.inputs if len(one.stats.shape) > least and session.flow.is_weight(one))
+    numbers = {_memory(session, one) for one in weights}
     return {number for number in numbers if number is not None}
 
 

@@ -33,7 +33,7 @@ class TrialWatch:
         self._trial = AS_IT_WAS
         self._replay: Replay | None = None
         self._rates: list[Any] = []
-        self._step = 0
+        self._step, self._seen = 0, -1
         self._recorded = {row[0]: row[4] for row in state.trend.rows}
         self._largest: Path | None = None
         self._original, self._plain = _compat.engine(), state.plain_engine
@@ -49,7 +49,7 @@ class TrialWatch:
         register_optimizer_step_post_hook(self._after_step)
 
     def start(self, trial: Trial) -> None:
-        self._trial, self.loss, self.first_loss = trial, None, None
+        self._trial, self.loss, self.first_loss, self._seen = trial, None, None, -1
 
     def begin(self, step: int, replay: Replay | None) -> None:
         self._step, self._replay, self.fine = step, replay, True
@@ -75,8 +75,8 @@ class TrialWatch:
         with _compat.no_modes():
             losses = [self._state.scaling.unscaled(root) if self._registry.scaled else root for root in roots]
             known = [float(loss) for loss in losses if loss is not None and loss.numel() == 1 and not loss.is_complex()]
-        if known:
-            self.loss = known[-1]
+        if known and self._seen != self._step:  # of several losses in one step, the first
+            self._seen, self.loss = self._step, known[-1]
             self.first_loss = self.loss if self.first_loss is None else self.first_loss
         if not all(map(math.isfinite, known)):
             self._fail()
@@ -103,7 +103,7 @@ class TrialWatch:
 
     def _as_scheduled(self, rate: Any) -> float:
         """A schedule that lies outside what the step captured has moved on: by what its rate was then."""
-        then = self._recorded.get(self._step)
+        then = self._recorded.get(self._step) if len(self._registry.optimizers) == 1 else None
         if then is None or not isinstance(rate, float) or not (math.isfinite(rate) and rate and math.isfinite(then)):
             return 1.0
         return float(then / rate)

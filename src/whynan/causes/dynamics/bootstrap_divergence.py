@@ -28,18 +28,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from whynan.causes._course import EXPLODED, finite, steps_above
+from whynan.causes._course import EXPLODED, finite, grows_at_a_tenth, steps_above, typical_ratio_before
 from whynan.causes._flow import producer, sources
 from whynan.causes._words import extent, num
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operand, Operation
 from whynan.core.session import Birth, Session
+from whynan.core.trials import LOWER_RATE
 
 CAUSE = Cause(
     name="bootstrap-divergence",
     title="a target made of the network's own predictions that runs ahead of them",
     level="run",
     course=True,
+    trials=(LOWER_RATE,),
     why="Raising the prediction raises its own target by more, so the error never closes and both grow by a factor a step.",
     doubt="Wrong if the loss came apart within a few steps: then the rate is too high.",
     remedies=(
@@ -51,6 +53,7 @@ ERRORS = frozenset({"sub", "rsub", "mse_loss", "l1_loss", "smooth_l1_loss", "hub
 AHEAD = 0.5  # of the prediction's size; a copy that lags behind a rate too high is far smaller
 BEYOND = 10.0  # times everything in the batch: the size comes from the feedback
 MANY = 10  # steps; a rate too high needs fewer
+LARGE_UPDATE = 0.1  # of the parameters' size, before anything had grown: then it is the rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,8 @@ def probe(birth: Birth, session: Session) -> Verdict | None:
     )
     summary = f"the target, itself made of the network's predictions, reached {num(target)} against predictions of {num(prediction)}"
     made = producer(session, found.target)
-    return Verdict(0.94 if grown >= MANY else 0.6, summary, facts, made.site if made else None)
+    slow = grown >= MANY or grows_at_a_tenth(session) or 0 < typical_ratio_before(session, MANY) < LARGE_UPDATE
+    return Verdict(0.94 if slow else 0.6, summary, facts, made.site if made else None)
 
 
 def _errors(session: Session, operation: Operation) -> list[Error]:

@@ -26,8 +26,10 @@ References
 
 from __future__ import annotations
 
+import itertools
+
 from whynan.causes._conditions import is_of_data
-from whynan.causes._course import LAST, finite, straight
+from whynan.causes._course import LAST, by_turn, finite, straight
 from whynan.causes._flow import downstream
 from whynan.causes._functions import divides_by_zero, subject
 from whynan.causes._words import num
@@ -50,21 +52,30 @@ CAUSE = Cause(
 )
 ORDERS = 100.0  # times the first losses: no logarithm of a float falls as far
 FALLEN = 10.0
+TORN = 4  # steps
 DATA = frozenset({"input", "param", "buffer"})
 
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
     if birth.op in DATA or is_of_data(birth, session) or divides_by_zero(birth.operation) or not _overflowed(birth):
         return None
-    losses = _minimised(session)
-    if len(losses) < LAST or scale_collapse.probe(birth, session) is not None:
+    if scale_collapse.probe(birth, session) is not None:
+        return None
+    courses = by_turn(session.trend.steps, _signed(session))
+    found = (_fallen(birth, session, steps, values) for steps, values in courses)
+    return next((verdict for verdict in found if verdict is not None), None)
+
+
+def _fallen(birth: Birth, session: Session, steps: list[int], values: list[float | None]) -> Verdict | None:
+    losses = _until_torn(finite(values))
+    if len(losses) < LAST:
         return None
     start = max(abs(loss) for loss in losses[:3])
     least = min(losses[-LAST:])
     still = least < 0 and least <= 0.3 * min(losses) and max(losses[-LAST:]) < -least  # neither turned round nor driven apart
     if still and start and -least > ORDERS * start:
         return _verdict(0.94, birth, session, losses, f"the loss fell from {num(losses[0])} to {num(least)}")
-    if still and -least > FALLEN * start and straight(session.trend.steps, _signed(session)):
+    if still and -least > FALLEN * start and straight(steps, values):
         return _verdict(0.7, birth, session, losses, f"the loss went on falling in a straight line, from {num(losses[0])} to {num(least)}")
     return None
 
@@ -80,8 +91,12 @@ def _signed(session: Session) -> list[float | None]:
     return [None if loss is None else sign * loss for loss in session.trend.loss]
 
 
-def _minimised(session: Session) -> list[float]:
-    return finite(_signed(session))
+def _until_torn(losses: list[float]) -> list[float]:
+    """Without the last few, in which weights out of range may throw it anywhere."""
+    lowest = losses.index(min(losses)) if losses else 0
+    before = losses[max(lowest + 1 - LAST, 0) : lowest + 1]
+    falling = all(later < earlier for earlier, later in itertools.pairwise(before))
+    return losses[: lowest + 1] if falling and len(losses) - lowest <= TORN else losses
 
 
 def _verdict(confidence: float, birth: Birth, session: Session, losses: list[float], summary: str) -> Verdict:

@@ -32,6 +32,7 @@ from whynan.causes._flow import upstream
 from whynan.causes._functions import EXPONENTIALS, LINEAR, divides_by_zero
 from whynan.causes._operands import argument, extreme
 from whynan.causes._similarity import VALUES, is_scaled, length, products_before
+from whynan.causes._sums import SUMS, enlarged, summed
 from whynan.causes._words import called, extent, num
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import HALVES, Operation
@@ -48,43 +49,45 @@ CAUSE = Cause(
         Advice("scale-by-root", "Divide scores by sqrt(d), the number of elements that each of them sums over."),
     ),
 )
-LONG = 64
-SUMS = frozenset({"sum", "cumsum", "scatter_add", "index_add", "scatter_reduce"})
-UNEVEN = frozenset({"scatter_add", "index_add", "scatter_reduce"})
+LONG, LONGER = 64, 8
 SQUARES = frozenset({"pow", "square"})
 
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
     if birth.op in ("input", "param", "buffer") or birth.direction != "forward" or divides_by_zero(birth.operation):
         return None
-    if not any(out.inf for out in birth.operation.outputs) or exploded(session):
+    if not any(out.inf for out in birth.operation.outputs):
         return None
+    if exploded(session):
+        return _longer(session)
     return _long_sum(birth, session) or _unscaled(birth, session)
+
+
+def _longer(session: Session) -> Verdict | None:
+    """The run came apart when a sum that was short in an earlier step was made over many times as much."""
+    earlier = session.earlier
+    if earlier is None:
+        return None
+    before = {(op.site, op.op): summed(op) for op in earlier.operations if op.op in SUMS}
+    for op in session.operations:
+        size, short = summed(op), before.get((op.site, op.op), 0)
+        if op.direction == "forward" and op.op in SUMS and short and size >= LONG and size >= LONGER * short:
+            facts = (f"the same sum went over {short} elements at step {earlier.step}", extent(op.inputs[0]))
+            summary = f"the run came apart when a sum that is not divided by its length went over {size} elements"
+            return Verdict(0.86, summary, facts, op.site)
+    return None
 
 
 def _long_sum(birth: Birth, session: Session) -> Verdict | None:
     born = birth.operation
     for op in (born, *(made for one in born.inputs for made in upstream(session, one, VALUES | LINEAR))):
-        size, terms = _enlarged(op)
+        size, terms = enlarged(op)
         if size < LONG or _is_loss_in_half(op) or op is not born and not _in_range(birth, size):
             continue
         given = f"the sum over {size} elements gave up to {num(op.outputs[0].absmax)} where the largest term was {num(terms)}"
         facts = (extent(op.inputs[0]), given)
         return Verdict(0.8, f"{called(birth)} overflowed on a sum over {size} elements that is not divided by their number", facts, op.site)
     return None
-
-
-def _enlarged(op: Operation) -> tuple[int, float]:
-    """Over how many elements an operation sums, and its largest term; (0, 0) where that has not made it much larger."""
-    if op.op not in SUMS or not op.inputs or not op.outputs:
-        return 0, 0.0
-    given, result = max(op.inputs, key=lambda one: one.stats.numel), op.outputs[0]
-    over = op.inputs[0].stats.shape if op.op == "cumsum" else ()
-    size = max(over, default=given.stats.numel // max(result.numel, 1))
-    terms, most = given.stats.absmax or 0.0, result.absmax or 0.0
-    if op.op in UNEVEN and terms:
-        size = max(size, int(most / terms))  # a node may have far more neighbours than the others
-    return (size, terms) if terms and (not result.finite or most >= 0.5 * size**0.5 * terms) else (0, 0.0)
 
 
 def _is_loss_in_half(op: Operation) -> bool:
