@@ -85,7 +85,7 @@ whynan.torch.trend:TrendWatch.after_update
 whynan.torch.trend:TrendWatch.close_step
 whynan.torch.trend:TrendWatch.due
 whynan.torch.trend:TrendWatch.measure
-whynan.torch.trend:_norm
+whynan.torch.trend:_norms
 whynan.record.recorder:RunRecorder.step
 whynan.script.attempts:Attempt.__init__
 whynan.script.capture:Captured.capture

@@ -23,7 +23,7 @@ for step in range(300):
     loss.backward()
     optimizer.step()
 """
-NO_TIME = "def install(path):\n    import whynan.torch.trend as trend\n    trend.SHARE = 1e-9\n"
+NO_TIME = "def install(path):\n    import whynan.torch.trend as trend\n    trend.SHARE, trend.EARLY_STEPS = 1e-9, 0\n"
 
 
 @pytest.fixture
@@ -108,3 +108,23 @@ def test_a_pause_is_not_saved_up(parameter: torch.Tensor, monkeypatch: pytest.Mo
     watch.measure(optimizer)
     watch.after_update()
     assert watch.due_at - first == pytest.approx(200 + 2 * 4)
+
+
+def test_among_the_early_steps_the_next_measurement_is_near(parameter: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SHARE", 1e-9)
+    watch, optimizer = TrendWatch(), optimizer_of(parameter)
+    clock = iter(range(1000, 3000))
+    monkeypatch.setattr(module, "perf_counter", lambda: next(clock))
+    for step in (100, 110, module.EARLY_STEPS):
+        watch.measure(optimizer)
+        before, now = watch.due_at, next(clock)
+        watch.plan(step)
+        assert (watch.due_at < now + 10) if step == 110 else (watch.due_at == before)
+
+
+def test_rows_since_a_step(parameter: torch.Tensor) -> None:
+    watch, optimizer = TrendWatch(), optimizer_of(parameter)
+    for step in (0, 1, 1, 2, 3):
+        watch.close_step(step, optimizer)
+    assert [row[0] for row in watch.since(1)] == [2, 3]
+    assert len(watch.since(-1)) == 5

@@ -1,4 +1,5 @@
-"""Shows what a run found: the documents asked for, and on standard error the report of an incident. A clean run says nothing."""
+"""Shows what a run found: the documents asked for, and on standard error the report of an incident. A clean run says nothing
+(warnings were told while it went on)."""
 
 from __future__ import annotations
 
@@ -15,18 +16,11 @@ def present(recorder: RunRecorder, outputs: list[Output], *, quiet: bool) -> Non
     found = document(recorder.run, recorder.incidents, [Warned(*warning) for warning in recorder.warnings])
     for output in outputs:
         output.write(found)
-    if recorder.warnings and not quiet:
-        complain(warning_line(found))
     if found.incidents and quiet:
         for incident in found.incidents:
             complain(words.one_line(incident))
     elif found.incidents:
         print_report(recorder, found)
-
-
-def warning_line(found: Document) -> str:
-    first, *others = found.warnings
-    return f"step {first.step}: {first.text}" + (f" (and {len(others)} more warnings)" if others else "")
 
 
 def print_report(recorder: RunRecorder, found: Document) -> None:

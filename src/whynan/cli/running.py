@@ -44,7 +44,8 @@ def run(program: Program, options: RunOptions, outputs: list[Output]) -> int:
     shown = f"-m {options.target}" if options.is_module else options.target
     number = rank()
     started = Run(shown, options.argv, rank=number, launch=launch_name() if number is not None else None)
-    recorder = RunRecorder(started, options.output, whynan.report.json, complain)
+    tell = complain if not options.quiet and number in (None, 0) else None
+    recorder = RunRecorder(started, options.output, whynan.report.json, complain, tell)
     watch, claim, owner = Watch(recorder, options.trace_step, options.history), Claim(options.output, recorder.run.rank), os.getpid()
     ending = launch(program, watch.prepare, recorder.limit)
     if not (recorder.incidents or ending.kind == "stopped"):  # else exit handlers are still to print

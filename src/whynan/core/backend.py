@@ -77,6 +77,9 @@ class Recorder(Protocol):
     def step(self, row: tuple[int, float | None, float | None, float | None, float | None]) -> None:
         """`row`: step, loss, gradient norm, update ratio, learning rate; None for what was not measured."""
 
+    def warning(self, step: int, name: str, text: str) -> None:
+        """An early sign that the run goes wrong, told while training goes on."""
+
     def expected(self, incident: Incident) -> None:
         """What is known of an incident before its step is run again."""
 

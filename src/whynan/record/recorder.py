@@ -32,16 +32,18 @@ class Describe(Protocol):
 
 
 class RunRecorder:
-    """Implements `core.backend.Recorder`. `warn` prints one line for the user; `folder` is None until something was recorded.
-    `steps`: what waits to be written."""
+    """Implements `core.backend.Recorder`. `warn` prints one line for the user, as does `tell` each warning (None: nobody wants to read
+    them while training goes on); `folder` is None until something was recorded. `steps`: what waits to be written."""
 
-    def __init__(self, run: Run, output: Path, describe: Describe, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, run: Run, output: Path, describe: Describe, warn: Callable[[str], None], tell: Callable[[str], None] | None = None
+    ) -> None:
         self.run = run
         self.output, self.shown_output = output.absolute(), output
         self.folder: Path | None = None
         self.warnings: list[WarningRow] = []
         self.incidents: list[Incident] = []
-        self._describe, self._warn = describe, warn
+        self._describe, self._warn, self._tell = describe, warn, tell
         self.steps: list[StepRow] = []
         self._unsaved_warnings: list[WarningRow] = []
         self._store: Store | None = None
@@ -59,6 +61,8 @@ class RunRecorder:
     def warning(self, step: int, name: str, text: str) -> None:
         self.warnings.append((step, name, text))
         self._unsaved_warnings.append((step, name, text))
+        if self._tell is not None:
+            self._tell(f"warning: step {step}: {text} [{name}]")
 
     def limit(self, text: str) -> None:
         if text not in self.run.limits:

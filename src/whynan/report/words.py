@@ -113,7 +113,8 @@ def evidence(incident: IncidentPart) -> list[str]:
 
 def went(origin: Origin) -> str | None:
     """How the operand came to be what it is, where it was not so a few steps before."""
-    sizes = [(one.step, max(abs(one.min), abs(one.max))) for one in origin.course if not isinstance(one.min, str) and not isinstance(one.max, str)]
+    ends = [(one.step, one.min, one.max) for one in origin.course]
+    sizes = [(step, max(abs(low), abs(high))) for step, low, high in ends if not isinstance(low, str) and not isinstance(high, str)]
     now = origin.inputs[0].absmax if origin.inputs else None
     if not sizes or not isinstance(now, (int, float)) or now < GREW * sizes[0][1]:
         return None

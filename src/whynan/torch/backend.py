@@ -67,7 +67,11 @@ class TorchBackend:
         state = self.state
         with contextlib.suppress(Passing):
             self._hits.run_ended(in_order)
+        if in_order and state.watching and state.replay is None:
+            state.signs.run_over(max(state.counter.done - 1, 0))
         state.watching = False
+        if state.signs.off is not None:
+            state.limits.append(state.signs.off)
         for replay in (state.replay, state.left_open):
             if replay is not None:
                 replay.trace.paused = True

@@ -155,6 +155,8 @@ class BackwardWatch:
         if single:
             unscaled = state.scaling.unscaled(roots[0]) if state.registry.scaled else None
             state.trend.loss = loss if unscaled is None else float(unscaled)
+            if state.trend.due(state.counter.done) and state.replay is None and not state.several_threads:
+                state.signs.before_backward(state.counter.done - 1, roots[0])
 
     def _counted(self, chosen: Any, stack: Sequence[Any]) -> None:
         state = self._state

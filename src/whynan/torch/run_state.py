@@ -24,6 +24,7 @@ from whynan.torch.policy import Policies
 from whynan.torch.registry import Registry
 from whynan.torch.replay import Replay
 from whynan.torch.scaling import Scaling
+from whynan.torch.signs import SignWatch
 from whynan.torch.trend import TrendWatch
 
 
@@ -45,8 +46,9 @@ class RunState:
         self.counter = Steps()
         self.policies = Policies()
         self.trend = TrendWatch()
+        self.signs = SignWatch(self.trend, recorder.warning)
         self.loaders = LoaderWatch(self.guard)
-        self.scaling = Scaling(self.registry.met_scaler, self.guard)
+        self.scaling = Scaling(self.registry.met_scaler, self.guard, self._scaler_stepped)
         self.runtime: Any = None
         self.found: Found | None = None
         self.replay: Replay | None = None
@@ -88,6 +90,10 @@ class RunState:
         self.cruise_no_more()
         self.due = None
         self.leave_open()
+
+    def _scaler_stepped(self, scaler: Any, skipped: bool) -> None:
+        if self.watching and self.replay is None:
+            self.signs.scaler_stepped(max(self.counter.done - 1, 0), scaler, skipped)
 
     def cruise_no_more(self) -> None:
         """The next step is looked at from all sides. (While there is a cruise, everything is watched and nothing is run again.)"""

@@ -23,8 +23,11 @@ SKIPS = 20  # steps in a row without an update, skipped by a scaler or left out 
 class Scaling:
     """Follows every GradScaler. `tried` tells that the overflow of this step was already found to be the scale's."""
 
-    def __init__(self, met: Callable[[Any], None], guard: Guard = UNGUARDED) -> None:
-        self._met, self._guard = met, guard
+    def __init__(
+        self, met: Callable[[Any], None], guard: Guard = UNGUARDED, stepped: Callable[[Any, bool], None] = lambda scaler, skipped: None
+    ) -> None:
+        """`stepped(scaler, skipped)` is called after each step of a scaler."""
+        self._met, self._guard, self._told = met, guard, stepped
         self.force_one = False
         self._losses = ScaledLosses()
         self._undo: list[Callable[[], None]] = []
@@ -68,10 +71,12 @@ class Scaling:
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             self._inside_step, self._stepped = True, False
             try:
-                return original(scaler, optimizer, *args, **kwargs)
+                result = original(scaler, optimizer, *args, **kwargs)
             finally:
                 self._inside_step = False
                 self.skipped = 0 if self._stepped else self.skipped + 1
+            self._guard("following a scaler", self._told, scaler, not self._stepped)
+            return result
 
         return step
 

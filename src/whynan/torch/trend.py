@@ -1,4 +1,4 @@
-"""The course of the run: loss, gradient norm, update ratio and rate; every step at first, then within a budget of time.
+"""The course of the run: loss, gradient norm, update ratio and rate; every step at first, then now and then, within a budget of time.
 
 What was not measured is None: a NaN was."""
 
@@ -14,6 +14,7 @@ import torch
 from whynan.core.records import Trend
 
 DENSE_STEPS = 100
+EARLY_STEPS, STRIDE = 500, 16  # up to the former a measurement about every so many steps: what goes wrong often shows early
 SHARE = 0.002  # of the run's time that may go into norms after the dense start
 KEPT = 512
 SMALL_BYTES = 1 << 20
@@ -25,13 +26,18 @@ Row = tuple[int, float | None, float | None, float | None, float | None]  # step
 
 class TrendWatch:
     """`rows`: what there is of it. `measured`: `measure` was called for the step that is being made. `due_at`: when the budget allows the
-    next measurement, by `time.perf_counter`; a run that waits (for data, or stopped) saves none of it up."""
+    next measurement, by `time.perf_counter`; a run that waits (for data, or stopped) saves none of it up. `trained`: the parameters that
+    had a gradient then, `norms` of those; `sampled`: the parameters whose change was measured, `sizes` their norms before it."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.due_at = 0.0
         self._took = 0.0
-        self._watched: list[torch.Tensor] = []
+        self._planned = 0, 0.0
+        self.trained: list[torch.Tensor] = []
+        self.norms: list[float] = []
+        self.sampled: list[torch.Tensor] = []
+        self.sizes: list[float] = []
         self._before: list[torch.Tensor] = []
         self.measured = False
         self.loss: float | None = None
@@ -45,10 +51,11 @@ class TrendWatch:
     def measure(self, optimizer: torch.optim.Optimizer) -> None:
         """Norms of the gradients, right before the step."""
         start = perf_counter()
-        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if _dense(p.grad)]
-        self.grad_norm = _norm(grads)
-        self._watched = _sampled(optimizer)
-        self._before = [p.detach().clone() for p in self._watched]
+        self.trained = [p for group in optimizer.param_groups for p in group["params"] if _dense(p.grad)]
+        self.norms = _norms([p.grad for p in self.trained])
+        self.grad_norm = _together(self.norms)
+        self.sampled = _sampled(self.trained)
+        self._before = [p.detach().clone() for p in self.sampled]
         self.measured, self._took = True, 0.0
         self._spend(start)
 
@@ -58,10 +65,11 @@ class TrendWatch:
         if not self._before:
             return
         start = perf_counter()
-        change = _norm(torch._foreach_sub([p.detach() for p in self._watched], self._before))
-        size = _norm(self._before)
+        change = _together(_norms(torch._foreach_sub([p.detach() for p in self.sampled], self._before)))
+        self.sizes = _norms(self._before)
+        size = _together(self.sizes)
         self.update_ratio = change / size if change is not None and size else None
-        self._watched, self._before = [], []
+        self._before = []
         self._spend(start)
 
     def _spend(self, start: float) -> None:
@@ -69,10 +77,28 @@ class TrendWatch:
         self._took += now - start
         self.due_at = now + self._took / SHARE
 
+    def spend(self, seconds: float) -> None:
+        """So many more have gone into what is measured at this step."""
+        self._spend(perf_counter() - seconds)
+
     @property
     def trend(self) -> Trend:
         columns: list[list[Any]] = [list(column) for column in zip(*self.rows, strict=True)]
         return Trend(*columns)
+
+    def plan(self, step: int) -> None:
+        """A measured step is over: among the early ones the next measurement is not far."""
+        now, (before, at) = perf_counter(), self._planned
+        if at and before < step < EARLY_STEPS:
+            self.due_at = min(self.due_at, now + STRIDE * (now - at) / (step - before))
+        self._planned = step, now
+
+    def since(self, step: int) -> list[Row]:
+        """The rows after that of `step`, as far as they are kept."""
+        first = len(self.rows)
+        while first and self.rows[first - 1][0] > step:
+            first -= 1
+        return self.rows[first:]
 
     def close_step(self, step: int, optimizer: torch.optim.Optimizer) -> Row:
         """Append one row and forget the oldest beyond `KEPT` (of the old ones every second is kept)."""
@@ -85,9 +111,9 @@ class TrendWatch:
         return row
 
 
-def _sampled(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+def _sampled(trained: list[torch.Tensor]) -> list[torch.Tensor]:
     """All parameters of a small model; of a large one the smallest tensors, up to a share of its memory."""
-    parameters = [p for group in optimizer.param_groups for p in group["params"] if _dense(p.grad) and p.is_floating_point()]
+    parameters = [p for p in trained if p.is_floating_point()]
     limit = max(SMALL_BYTES, COPIED_SHARE * sum(p.nbytes for p in parameters))
     chosen, used = [], 0
     for parameter in sorted(parameters, key=lambda p: p.nbytes):
@@ -102,11 +128,15 @@ def _dense(grad: torch.Tensor | None) -> bool:
     return grad is not None and grad.layout is torch.strided
 
 
-def _norm(tensors: Sequence[Any]) -> float | None:
+def _norms(tensors: Sequence[Any]) -> list[float]:
     if not tensors:
-        return None
+        return []
     try:
         norms = torch._foreach_norm([t.detach() for t in tensors])
-        return float(torch.stack([n.float() for n in norms]).norm())
+        return torch.stack([n.float() for n in norms]).tolist()
     except RuntimeError:  # several devices
-        return math.sqrt(sum(float(t.detach().float().norm()) ** 2 for t in tensors))
+        return [float(t.detach().float().norm()) for t in tensors]
+
+
+def _together(norms: list[float]) -> float | None:
+    return math.hypot(*norms) if norms else None

@@ -189,9 +189,31 @@ class UpdateWatch:
             for attempt in state.stack:
                 state.policies.of(attempt).updates = True
         if state.replay is None or not state.replaying:
-            if state.trend.measured:
+            measured = state.trend.measured
+            if measured:
                 state.trend.after_update()
-            state.recorder.step(state.trend.close_step(max(state.counter.done - 1, 0), optimizer))
+            row = state.trend.close_step(max(state.counter.done - 1, 0), optimizer)
+            state.recorder.step(row)
+            if state.replay is None:
+                state.signs.after_step(row, optimizer, measured=measured)
+            if measured:
+                state.trend.plan(row[0])
+                if state.cruise is not None:
+                    self._read_next_graph(state.cruise)
+
+    def _read_next_graph(self, cruise: Cruise) -> None:
+        """On the short way the graph of the next loss is shown to the early signs: that of this step is gone."""
+        state, short = self._state, cruise.backward
+
+        def backward(outputs: Any, kwargs: dict[str, Any]) -> bool:
+            start = perf_counter()
+            cruise.backward = short
+            if len(outputs) == 1 and isinstance(outputs[0], torch.Tensor) and outputs[0].numel() == 1:
+                state.signs.before_backward(state.counter.done, outputs[0])
+            state.spent += perf_counter() - start
+            return short(outputs, kwargs)
+
+        cruise.backward = backward
 
     def _check_written(self, optimizer: Any) -> None:
         registry = self._state.registry
