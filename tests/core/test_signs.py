@@ -105,6 +105,15 @@ def test_what_is_not_finite_says_nothing() -> None:
         assert sign.text is None
 
 
+def test_a_fall_ends_a_rise() -> None:
+    rise = Rise()
+    for step in range(200):
+        rise.add(step, float(step if step < 100 else step - 100))
+    assert rise.highest == pytest.approx(95, abs=8)
+    assert rise.points[0][0] > 100
+    assert rise.amount == pytest.approx(90, abs=8)
+
+
 def test_a_rise_is_remembered_in_bounded_memory() -> None:
     rise = Rise()
     for step in range(20_000):

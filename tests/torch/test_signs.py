@@ -103,6 +103,13 @@ def test_silent(forks: Forks, name: str) -> None:
     assert (ran.status, ran.stdout, names(ran)) == (0, plain.stdout, [])
 
 
+def test_the_graph_is_read_on_the_short_way_too(forks: Forks) -> None:
+    body = "opt.param_groups[0]['lr'] = 0.03 if step > 140 else 1e-9\nloss = -net[0].weight.mean().half().exp().float().log()"
+    ran = forks.watched(script(body, "torch.optim.Adam([net[0].weight], lr=0.03)", 470))
+    assert names(ran) == ["headroom-shrinking"], ran.stderr
+    assert ran.report["warnings"][0]["step"] > 200
+
+
 def test_names_are_those_of_the_model(forks: Forks) -> None:
     source = script("x, y = batch()\nloss = F.cross_entropy(net[:2](x), y)", "torch.optim.SGD(net.parameters(), lr=0.01)")
     (warning,) = forks.watched(source).report["warnings"]
