@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from whynan.causes._words import num
 from whynan.core.records import Site
 from whynan.core.session import Session
-from whynan.core.trials import LOWER_RATE, Failed, Survived
+from whynan.core.trials import CLIPPED, LOWER_RATE, Failed, Survived
 
 EXPLODED = 100.0  # growth of the loss or the gradient beyond which a run has come apart
 HIGH = 0.5  # a rate that moves parameters of ordinary size by their own size
@@ -126,6 +126,14 @@ def at_a_tenth(session: Session) -> tuple[float, tuple[str, ...]]:
     course = f", the loss went from {num(first)} to {num(last)}" if first is not None and last is not None else ""
     fact = f"made again at a tenth of the rate, the same {outcome.steps} steps stayed finite{course}"
     return (0.0 if grows_at_a_tenth(session) else 0.12), (fact,)
+
+
+def when_clipped(session: Session) -> tuple[str, ...]:
+    """What became of the same steps with clipped gradients, where that was tried."""
+    outcome = session.trials.get(CLIPPED.name)
+    if isinstance(outcome, Survived):
+        return (f"made again with the gradient's norm clipped to {num(CLIPPED.norm)}, the same {outcome.steps} steps stayed finite",)
+    return (f"made again with clipped gradients, step {outcome.step} failed all the same",) if isinstance(outcome, Failed) else ()
 
 
 def grows_at_a_tenth(session: Session) -> bool:

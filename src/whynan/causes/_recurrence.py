@@ -33,6 +33,16 @@ def fused(session: Session) -> Iterator[tuple[Operation, int]]:
             yield op, max(shape[:2]) if op.scalars.get("batch_first") else shape[0]
 
 
+def gradients(session: Session, chain: list[Operation]) -> list[float | None]:
+    """The largest gradient of the state that each product was given, from the last time step back to the first."""
+    shapes = {op.index: {one.stats.shape for one in op.inputs if not session.flow.is_weight(one)} for op in chain}
+    found: dict[int, float] = {}
+    for op in session.operations:
+        if op.direction == "backward" and op.forward in shapes and op.outputs and op.outputs[0].shape in shapes[op.forward]:
+            found[op.forward] = max(found.get(op.forward, 0.0), op.outputs[0].absmax or 0.0)
+    return [found.get(op.index) for op in reversed(chain)]
+
+
 def _weights(session: Session, product: Operation) -> set[int]:
     least = 0 if product.op == "mul" else 1  # a recurrence may have a factor for each feature
     weights = (one for one in product.inputs if len(one.stats.shape) > least and session.flow.is_weight(one))

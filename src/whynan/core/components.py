@@ -13,8 +13,8 @@ ADDING = frozenset({"add", "sub"})
 REDUCING, STACKING = frozenset({"sum", "mean"}), frozenset({"stack", "cat"})
 SCALING = frozenset({"mul", "div"})
 UNTRAINED = frozenset({"buffer", "unknown"})
-SAME = frozenset({"view", "reshape", "squeeze", "unsqueeze", "to", "_to_copy", "clone", "expand", "alias", "select"})
-MOST = 16
+SAME = frozenset({"view", "reshape", "squeeze", "unsqueeze", "to", "_to_copy", "clone", "expand", "alias", "select", "neg"})
+MOST, DEEP = 16, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,32 +42,59 @@ def components(operations: list[Operation], last: int | None) -> list[Component]
 
 
 def _terms(operations: list[Operation], index: int, weight: float, site: Site | None, depth: int = 0) -> Iterator[Component]:
-    operation = operations[index]
-    inner = [one for one in operation.inputs if one.producer is not None and one.producer < len(operations)]
-    if depth < 32 and inner and operation.outputs and operation.outputs[0].numel == 1 and operation.direction == "forward":
-        if operation.op in SCALING and len(inner) == 1:
-            factor = _factor(operation)
-            if factor is not None:
-                yield from _terms(operations, inner[0].producer or 0, weight * factor, operation.site or site, depth + 1)
-                return
-        if operation.op in SAME | {"neg"} and len(inner) == 1 and _is_single(inner[0]):
-            sign = -1.0 if operation.op == "neg" else 1.0
-            yield from _terms(operations, inner[0].producer or 0, weight * sign, site, depth + 1)
-            return
-        if operation.op in REDUCING and len(inner) == 1:
-            stacked = operations[inner[0].producer or 0]
-            factor = _factor(stacked) if stacked.op in SCALING else None
-            if factor is not None:  # each element was multiplied, which comes to the same
-                yield Component(_name(operation), index, weight * factor, None, site or stacked.site)
-                return
-            share = 1 / len(stacked.inputs) if operation.op == "mean" and stacked.inputs else 1.0
-            if stacked.op in STACKING and all(map(_is_single, stacked.inputs)):
-                yield from _of_each(operations, list(stacked.inputs), [weight * share] * len(stacked.inputs), site, depth)
-                return
-        if operation.op in ADDING and all(map(_is_single, inner)) and not _is_comprehension(operations, operation):
-            yield from _of_each(operations, inner, [weight * sign for sign in _signs(operation, inner)], site, depth)
-            return
-    yield Component(_name(operation), index, weight, _value(operation), site or operation.site)
+    """The operation's own terms; itself where it is no sum of single numbers."""
+    parts = _parts(operations, operations[index]) if depth < DEEP else None
+    if parts is None:
+        yield Component(_name(operations[index]), index, weight, _value(operations[index]), site or operations[index].site)
+        return
+    for part in parts:
+        if part.whole:
+            yield Component(_name(operations[index]), index, weight * part.factor, None, site or part.site)
+        else:
+            yield from _terms(operations, part.producer, weight * part.factor, part.site or site, depth + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What an operation adds, times `factor`, a number that the user wrote at `site`. `whole`: the operation itself, without the number."""
+
+    producer: int
+    factor: float = 1.0
+    site: Site | None = None
+    whole: bool = False
+
+
+def _parts(operations: list[Operation], operation: Operation) -> list[Part] | None:
+    made = [(one, one.producer) for one in operation.inputs if one.producer is not None and one.producer < len(operations)]
+    if not made or not operation.outputs or operation.outputs[0].numel != 1 or operation.direction != "forward":
+        return None
+    if operation.op in ADDING and all(_is_single(one) for one, _ in made):
+        if _is_comprehension(operations, operation):
+            return None
+        return [Part(producer, _sign(operation, one)) for one, producer in made]
+    if len(made) > 1:
+        return None
+    (only, producer), *_ = made
+    if operation.op in REDUCING:
+        return _reduced(operations, operation, producer)
+    if operation.op in SCALING and (factor := _factor(operation)) is not None:
+        return [Part(producer, factor, operation.site)]
+    if operation.op in SAME and _is_single(only):
+        return [Part(producer, -1.0 if operation.op == "neg" else 1.0)]
+    return None
+
+
+def _reduced(operations: list[Operation], operation: Operation, producer: int) -> list[Part] | None:
+    """Of a sum or mean: over what was stacked for it, or over elements that were each multiplied, which comes to the same."""
+    below = operations[producer]
+    factor = _factor(below) if below.op in SCALING else None
+    if factor is not None:
+        return [Part(producer, factor, below.site, whole=True)]
+    stacked = [one.producer for one in below.inputs if one.producer is not None and one.producer < len(operations)]
+    if below.op not in STACKING or not stacked or not all(map(_is_single, below.inputs)):
+        return None
+    share = 1 / len(below.inputs) if operation.op == "mean" else 1.0
+    return [Part(one, share) for one in stacked]
 
 
 def _is_comprehension(operations: list[Operation], operation: Operation) -> bool:
@@ -86,16 +113,11 @@ def _is_comprehension(operations: list[Operation], operation: Operation) -> bool
     return len(sites) == 1
 
 
-def _of_each(operations: list[Operation], inner: list[Operand], weights: list[float], site: Site | None, depth: int) -> Iterator[Component]:
-    for one, weight in zip(inner, weights, strict=True):
-        if one.producer is not None and one.producer < len(operations):
-            yield from _terms(operations, one.producer, weight, site, depth + 1)
-
-
-def _signs(operation: Operation, inner: list[Operand]) -> list[float]:
+def _sign(operation: Operation, one: Operand) -> float:
     alpha = operation.scalars.get("alpha", 1)
-    second = (-1.0 if operation.op == "sub" else 1.0) * (float(alpha) if isinstance(alpha, (int, float)) else 1.0)
-    return [second if operation.inputs.index(one) == 1 and operation.op in ("add", "sub") else 1.0 for one in inner]
+    if operation.inputs.index(one) != 1:
+        return 1.0
+    return (-1.0 if operation.op == "sub" else 1.0) * (float(alpha) if isinstance(alpha, (int, float)) else 1.0)
 
 
 def _is_single(operand: Operand) -> bool:

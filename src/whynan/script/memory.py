@@ -1,6 +1,6 @@
 """What one run of a body captured, kept so that the run can be made again after later ones.
 
-It keeps nothing of the program's alive but values: numbers, texts, small containers of these, and copies of tensors.
+It keeps nothing of the program's alive but values: numbers, texts, small containers of these, and tensors without a history.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Memory:
     def of(cls, attempt: Attempt, clone: Clone) -> Memory:
         """`clone` gives a copy of a tensor that may be kept, and OTHER for what is none."""
         names = {name: kept for name, value in attempt.names.items() if (kept := plain(value, clone)) is not OTHER}
-        return cls(names, list(_objects(attempt, clone)), attempt.random)
+        return cls(names, list(_objects(attempt)), attempt.random)
 
     def recall(self, attempt: Attempt, undo: Sequence[Any], names: Mapping[str, Any]) -> None:
         """The next run of `attempt` begins as this one did. `undo` and `names`: what the attempt captured itself."""
@@ -70,15 +70,20 @@ def plain(value: Any, clone: Clone, depth: int = DEPTH) -> Any:
     return dict(zip(value, parts, strict=True)) if kind is dict else kind(parts)
 
 
-def _objects(attempt: Attempt, clone: Clone) -> Iterator[tuple[weakref.ref[Any], dict[str, Any]]]:
+def _objects(attempt: Attempt) -> Iterator[tuple[weakref.ref[Any], dict[str, Any]]]:
     for _, value, _ in attempt.undo:
         attributes = {} if type(value) in (list, dict) else attributes_of(value)
-        kept = {name: copy for name, held in list(attributes.items()) if (copy := plain(held, clone, 1)) is not OTHER}
+        kept = {name: copy for name, held in list(attributes.items()) if (copy := plain(held, _no_copy, 1)) is not OTHER}
         if kept:
             try:
                 yield weakref.ref(value), kept
             except TypeError:  # its class has no room for weak references
                 continue
+
+
+def _no_copy(value: Any) -> Any:
+    """What an object holds of others is found there, or put back by itself."""
+    return OTHER
 
 
 def _put_attributes(value: Any, attributes: Mapping[str, Any]) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 
 from whynan.core.incident import Incident
+from whynan.torch.arguments import Held
 from whynan.torch.replay import tensors_in
-from whynan.torch.trace import Held, Trace
+from whynan.torch.trace import Trace
 
 SIZE_LIMIT = 256 << 20  # bytes of one file; larger operands are left out and repro.py says so
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
 from operator import is_
 from typing import Any
 
@@ -33,27 +34,48 @@ def clone_some(value: Any, chosen: set[int]) -> Any:
 
 
 class OptimizerCopy:
-    """The parameters and the state of one optimizer before its step."""
+    """The parameters and the state of one optimizer before its step. It keeps neither the optimizer nor its parameters alive."""
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
-        self.optimizer = optimizer
-        self.parameters = [(p, p.detach().clone()) for group in optimizer.param_groups for p in group["params"]]
-        self.state = {p: clone_nested(state) for p, state in optimizer.state.items()}
-        self.numbers = [{k: copy.copy(v) for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
+        self.optimizer = weakref.ref(optimizer)
+        parameters = _parameters_of(optimizer)
+        self._values = [p.detach().clone() for p in parameters]
+        self._states = [clone_nested(optimizer.state[p]) if p in optimizer.state else None for p in parameters]
+        self._numbers = [{k: copy.copy(v) for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
 
     def restore(self) -> None:
+        optimizer = self.optimizer()
+        if optimizer is None:
+            return
+        optimizer.state.clear()
         with torch.no_grad():
-            for parameter, value in self.parameters:
+            for parameter, value, state in zip(_parameters_of(optimizer), self._values, self._states, strict=False):
                 parameter.data.copy_(value)
-        self.optimizer.state.clear()
-        for parameter, state in self.state.items():
-            self.optimizer.state[parameter] = clone_nested(state)
-        for group, numbers in zip(self.optimizer.param_groups, self.numbers, strict=False):
+                if state is not None:
+                    optimizer.state[parameter] = clone_nested(state)
+        for group, numbers in zip(optimizer.param_groups, self._numbers, strict=False):
             group.update(numbers)
 
     @property
-    def bytes(self) -> int:
-        return sum(value.nbytes for _, value in self.parameters)
+    def nbytes(self) -> int:
+        return nbytes([self._values, self._states], depth=3)
+
+
+def _parameters_of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def nbytes(values: Iterable[Any], depth: int = 2) -> int:
+    """Of the arrays in some values and, `depth` levels deep, in containers."""
+    total = 0
+    for value in values:
+        if isinstance(value, torch.Tensor) or type(value).__module__ == "numpy":
+            total += value.nbytes
+        elif depth and type(value) in (list, tuple):
+            total += nbytes(value, depth - 1)
+        elif depth and type(value) is dict:
+            total += nbytes(list(value.values()), depth - 1)
+    return total
 
 
 class TensorCopy:

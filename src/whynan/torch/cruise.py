@@ -73,7 +73,7 @@ def _again(state: RunState, chosen: Any, noted: Noted, policy: Policy) -> Callab
     buffers = state.registry.buffers
     copy = policy.buffers = TensorCopy()  # the run that is being made, from outside the settled ones, keeps its own
 
-    history = state.history if state.history is not None and state.history.off is None else None
+    history = state.history
     kept = history.names(chosen) if history is not None else ()
 
     def again(settled: Any) -> None:
@@ -88,7 +88,7 @@ def _again(state: RunState, chosen: Any, noted: Noted, policy: Policy) -> Callab
             noted.devices = device_generators()
         if buffers.some:
             _compat.without_modes(noted.take_buffers, buffers, copy)
-        if history is not None:
+        if history is not None and history.off is None:
             history.steps.append((noted.steps_before, tuple(map(settled.live.get, kept)), settled.random, noted.random))
             if noted.steps_before >= history.next_at:
                 _compat.without_modes(history.take, settled, noted, noted.steps_before)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
 from time import perf_counter
 from typing import Any
 
 import torch
 
 from whynan.torch import _compat
+from whynan.torch.copies import nbytes
 from whynan.torch.noted import Noted
 from whynan.torch.registry import Registry
 from whynan.torch.snapshot import Snapshot
@@ -146,19 +146,6 @@ def _unfit(attempt: Any, registry: Registry) -> str | None:
 def _is_value(value: Any) -> bool:
     kind = type(value)
     return isinstance(value, torch.Tensor) or kind.__module__ == "numpy" or kind.__module__ == "builtins" and kind.__name__ in VALUES
-
-
-def nbytes(values: Iterable[Any], depth: int = 2) -> int:
-    """Of the arrays in some values and, `depth` levels deep, in containers."""
-    total = 0
-    for value in values:
-        if isinstance(value, torch.Tensor) or type(value).__module__ == "numpy":
-            total += value.nbytes
-        elif depth and type(value) in (list, tuple):
-            total += nbytes(value[:256], depth - 1)
-        elif depth and type(value) is dict:
-            total += nbytes(list(value.values())[:256], depth - 1)
-    return total
 
 
 def free_memory() -> int:

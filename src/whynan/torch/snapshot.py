@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import weakref
 from typing import Any
 
 import torch
 
-from whynan.torch.copies import clone_nested
+from whynan.torch.copies import OptimizerCopy, nbytes
 from whynan.torch.noted import Noted
 from whynan.torch.registry import Registry
 from whynan.torch.scaling import put_back, scales
 
-
-class OptimizerState:
-    """Of one optimizer and its parameters; it keeps neither alive."""
-
-    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
-        self.optimizer = weakref.ref(optimizer)
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        self._values = [p.detach().clone() for p in parameters]
-        self._states = [clone_nested(optimizer.state[p]) if p in optimizer.state else None for p in parameters]
-        self._numbers = [{k: copy.copy(v) for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
-
-    @property
-    def nbytes(self) -> int:
-        states = [value for state in self._states if state is not None for value in state.values()]
-        return sum(one.nbytes for one in (*self._values, *states) if isinstance(one, torch.Tensor))
-
-    def restore(self) -> None:
-        optimizer = self.optimizer()
-        if optimizer is None:
-            return
-        optimizer.state.clear()
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        for parameter, value, state in zip(parameters, self._values, self._states, strict=False):
-            parameter.data.copy_(value)
-            if state is not None:
-                optimizer.state[parameter] = clone_nested(state)
-        for group, numbers in zip(optimizer.param_groups, self._numbers, strict=False):
-            group.update(numbers)
+SMALL = 1 << 20  # bytes; what is larger is data, which steps do not write, and would take too long to copy
 
 
 class Tensors:
@@ -64,7 +36,7 @@ class Snapshot:
     `memory`: what the attempt had captured then (`script.memory.Memory`). `at`: the time, by `time.perf_counter`. `like`: one before the
     same step, which has the same copies."""
 
-    optimizers: list[OptimizerState]
+    optimizers: list[OptimizerCopy]
     tensors: Tensors
 
     def __init__(self, step: int, attempt: Any, noted: Noted, registry: Registry, at: float, like: Snapshot | None = None) -> None:
@@ -74,7 +46,7 @@ class Snapshot:
         self.random, self.devices = noted.random, noted.devices
         optimizers = registry.optimizers
         if like is None or [state.optimizer() for state in like.optimizers] != optimizers:
-            self.optimizers = [OptimizerState(optimizer) for optimizer in optimizers]
+            self.optimizers = [OptimizerCopy(optimizer) for optimizer in optimizers]
             self.tensors = Tensors([*registry.orphan_leaves(), *registry.buffers.all])
         else:
             self.optimizers, self.tensors = like.optimizers, like.tensors
@@ -82,7 +54,7 @@ class Snapshot:
 
     @property
     def nbytes(self) -> int:
-        return sum((state.nbytes for state in self.optimizers), self.tensors.nbytes)
+        return sum((copy.nbytes for copy in self.optimizers), self.tensors.nbytes + nbytes(self.memory.names.values(), depth=3))
 
     def restore(self, registry: Registry) -> None:
         """Everything of the framework's. Gradients are taken for what the step makes itself."""
@@ -100,7 +72,7 @@ class Snapshot:
 
 
 def frozen(value: Any, other: Any) -> Any:
-    """A copy of a tensor without a history; `other` for anything else."""
-    if isinstance(value, torch.Tensor) and value.is_leaf and not value.requires_grad and value.layout is torch.strided:
-        return value.clone()
-    return other
+    """A copy of a tensor without a history, of a large one its memory; `other` for anything else."""
+    if not (isinstance(value, torch.Tensor) and value.is_leaf and not value.requires_grad and value.layout is torch.strided):
+        return other
+    return value.clone() if value.nbytes <= SMALL else value.detach()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,36 +16,16 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from whynan.core.records import Operand, Operation, Source, TensorStats
+from whynan.torch.arguments import Before, Held
 from whynan.torch.batch_rows import BatchRows, rows_of
 from whynan.torch.birth_facts import absorbed, degrees_of_freedom, finite_in_float64
-from whynan.torch.copies import clone_some
-from whynan.torch.kernels import Argument, Kernel, kernel_of, outputs, scalars, tensors
+from whynan.torch.kernels import Argument, kernel_of, outputs, scalars, tensors
 from whynan.torch.measure import bad_rows, extremes_at, label_share, measure, plain, values_at
 from whynan.torch.optables import CREATION, RANDOM
 from whynan.torch.storages import Storage, StorageTable, backing, producer
-from whynan.torch.whereabouts import Where, Whereabouts
+from whynan.torch.whereabouts import Whereabouts
 
 HELD_BIRTHS = 8
-
-
-@dataclass(slots=True)
-class Held:
-    """The arguments of an operation that may be the birth, as they were before it ran."""
-
-    function: Any
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-
-
-@dataclass(slots=True)
-class Before:
-    kernel: Kernel
-    where: Where
-    arguments: list[Argument]
-    storages: list[Storage | None]
-    operands: list[Operand]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
 
 
 class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -121,7 +101,7 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         operands = [self._operand(a, s) for a, s in zip(arguments, storages, strict=True)]
         before = Before(kernel, where, arguments, storages, operands, args, kwargs)
         if kernel.mutable:
-            before.args = _before_write(before)
+            before.args = before.before_write()
         return before
 
     def _operand(self, argument: Argument, storage: Storage | None) -> Operand:
@@ -294,12 +274,3 @@ def _single(stats: TensorStats) -> float | None:
     if stats.finite:
         return stats.min
     return math.nan if stats.nan else math.inf if stats.posinf else -math.inf
-
-
-def _before_write(before: Before) -> tuple[Any, ...]:
-    """The arguments with copies of what the operation is about to overwrite, so that a birth can still be shown with its operands: of
-    the target where its old content matters, and of whatever lies in the same memory (`y /= y`, `torch.log(y, out=y)`)."""
-    pairs = list(zip(before.arguments, before.storages, strict=True))
-    written = {id(s) for a, s in pairs if a.written and s}
-    overwritten = {id(a.tensor) for a, s in pairs if id(s) in written and (before.kernel.reads_target or not a.written)}
-    return tuple(clone_some(a, overwritten) for a in before.args)

@@ -87,7 +87,8 @@ class TrendWatch:
         return Trend(*columns)
 
     def plan(self, step: int) -> None:
-        """A measured step is over: among the early ones the next measurement is not far."""
+        """A measured step is over, and its parameters are let go. Among the early ones the next measurement is not far."""
+        self.trained, self.sampled = [], []
         now, (before, at) = perf_counter(), self._planned
         if at and before < step < EARLY_STEPS:
             self.due_at = min(self.due_at, now + STRIDE * (now - at) / (step - before))

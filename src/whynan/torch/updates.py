@@ -160,7 +160,7 @@ class UpdateWatch:
         if running is not None and running.noted is not None:
             running.noted.written += (copy,)
         if policy is not None and policy.settled:
-            text = f"{type(copy.optimizer).__name__}: a copy of its parameters and state is kept for a replay"
+            text = f"{type(copy.optimizer()).__name__}: a copy of its parameters and state is kept for a replay"
             state.policies.say_once(state.limits, text)
 
     def _innermost(self) -> Any:

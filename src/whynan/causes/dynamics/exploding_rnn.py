@@ -28,19 +28,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
-from whynan.causes._course import jumped, typical_ratio_before
+from whynan.causes._course import jumped, typical_ratio_before, when_clipped
 from whynan.causes._floats import limits
-from whynan.causes._recurrence import TIMES, fused, recurrences
+from whynan.causes._recurrence import TIMES, fused, gradients, recurrences
 from whynan.causes._words import num
 from whynan.core.catalogue import Advice, Cause, Verdict
 from whynan.core.records import Operation
 from whynan.core.session import Birth, Session
+from whynan.core.trials import CLIPPED
 
 CAUSE = Cause(
     name="exploding-rnn",
     title="a recurrence that multiplies by the same weight at every time step until it overflows",
     level="run",
+    trials=(CLIPPED,),
     why="The factor by which one time step enlarges the state or the gradient is taken to the power of the sequence's length.",
     doubt="Wrong if updates were too large from the start: then they have made the recurrent weight large.",
     remedies=(
@@ -54,6 +57,11 @@ LARGE_UPDATE = 0.15
 
 
 def probe(birth: Birth, session: Session) -> Verdict | None:
+    found = _found(birth, session)
+    return found and replace(found, evidence=(*found.evidence, *when_clipped(session)))
+
+
+def _found(birth: Birth, session: Session) -> Verdict | None:
     if birth.op in ("input", "buffer") or birth.direction == "optimizer":
         return None
     inside = _through_kernel(birth, session)
@@ -71,7 +79,7 @@ def _overflowed(birth: Birth) -> bool:
 
 def _in_time(birth: Birth, session: Session, chain: list[Operation]) -> Verdict | None:
     if birth.direction == "backward":
-        sizes, what = _gradients(session, chain), "gradients grow"
+        sizes, what = gradients(session, chain), "gradients grow"
     else:
         sizes = [op.outputs[0].absmax for op in chain if op.index <= birth.operation.index and op.outputs]
         what = "the state grows"
@@ -83,16 +91,6 @@ def _in_time(birth: Birth, session: Session, chain: list[Operation]) -> Verdict 
     span = f"largest magnitudes from {num(known[0])} to {num(known[-1])}, by {factor} a time step in the median"
     facts = (f"{len(chain)} products in a row read the same weight", span)
     return Verdict(_confidence(session, 0.93), f"{what} {factor}-fold a time step, over {len(known)} steps", facts, chain[-1].site)
-
-
-def _gradients(session: Session, chain: list[Operation]) -> list[float | None]:
-    """The largest gradient of the state that each product was given, from the last time step back to the first."""
-    shapes = {op.index: {one.stats.shape for one in op.inputs if not session.flow.is_weight(one)} for op in chain}
-    found: dict[int, float] = {}
-    for op in session.operations:
-        if op.direction == "backward" and op.forward in shapes and op.outputs and op.outputs[0].shape in shapes[op.forward]:
-            found[op.forward] = max(found.get(op.forward, 0.0), op.outputs[0].absmax or 0.0)
-    return [found.get(op.index) for op in reversed(chain)]
 
 
 def _through_kernel(birth: Birth, session: Session) -> Verdict | None:
