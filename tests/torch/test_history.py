@@ -41,8 +41,8 @@ import json
 def install(path):
     from whynan.torch import experiments
     make = experiments.Experiments.make
-    def watched(self, found, session, birth, wanted):
-        make(self, found, session, birth, wanted)
+    def watched(self, replay, found, session, *rest):
+        make(self, replay, found, session, *rest)
         outcomes = {name: [type(one).__name__, *[getattr(one, key, None) for key in ("step", "steps", "reason")]] for name, one in session.trials.items()}
         earlier = session.earlier
         open(path, "w").write(json.dumps({"outcomes": outcomes, "course": [one.step for one in session.course],

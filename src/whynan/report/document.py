@@ -55,13 +55,14 @@ def incident_part(run: Run, incident: Incident) -> IncidentPart:
         kind=kind_of(session, birth),
         phase=birth.phase if birth else None,
         first_seen=first_seen(session),
-        origin=born(birth, session) if birth else unplaced(session),
+        origin=born(birth) if birth else unplaced(session),
         chain=[link(session.operations[index]) for index in birth.chain if index < len(session.operations)] if birth else [],
         causes=[cause(diagnosis, fallback(run, session, birth)) for diagnosis in incident.diagnoses],
         remedies=[remedy(one) for one in incident.remedies],
         replay=replay(session),
         trend=trend(session.trend),
         folder=optional(incident.folder),
+        course=[Extent(one.step, number(one.min), number(one.max)) for one in session.course],
     )
 
 
@@ -79,7 +80,7 @@ def first_seen(session: Session) -> FirstSeen:
     return FirstSeen(session.what, texts(names))
 
 
-def born(birth: Birth, session: Session) -> Origin:
+def born(birth: Birth) -> Origin:
     operation, site = birth.operation, birth.site
     return Origin(
         direction=birth.direction,
@@ -99,7 +100,6 @@ def born(birth: Birth, session: Session) -> Origin:
         inputs=[read(operand) for operand in operands(operation)],
         output=output(operation),
         since_made=optional(birth.origin_name) if birth.since_made else None,
-        course=[Extent(one.step, number(one.min), number(one.max)) for one in session.course],
     )
 
 

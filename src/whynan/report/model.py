@@ -71,7 +71,7 @@ class Extent(msgspec.Struct, frozen=True):
 
 class Origin(msgspec.Struct, frozen=True):
     """`column` counts characters on the line as it stands in the file; `source` is that line without its indentation;
-    `since_made` names the constant that was not finite when it was made, `course` how the first operand went in the steps before."""
+    `since_made` names the constant that was not finite when it was made."""
 
     direction: Literal["forward", "backward", "optimizer"] | None
     op: str | None
@@ -90,7 +90,6 @@ class Origin(msgspec.Struct, frozen=True):
     inputs: list[Input]
     output: Output | None
     since_made: str | None = None
-    course: list[Extent] = []
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -163,6 +162,7 @@ class IncidentPart(msgspec.Struct, frozen=True):
     replay: ReplayPart
     trend: TrendPart
     folder: str | None
+    course: list[Extent] = []
 
 
 class Document(msgspec.Struct, frozen=True):

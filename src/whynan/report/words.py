@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Sequence
 
-from whynan.report.model import Document, IncidentPart, Input, Number, Origin, Output, RemedyPart, RunPart
+from whynan.report.model import Document, IncidentPart, Input, Number, Output, RemedyPart, RunPart
 
 FEW = 8
 COURSE, GREW = 4, 3.0  # steps that are shown of a course; growth from which one is worth showing
@@ -103,7 +103,7 @@ def evidence(incident: IncidentPart) -> list[str]:
         found = list(incident.causes[0].evidence)
     else:
         found = [f"{operand.role or 'input'}: {measures(operand)}" for operand in origin.inputs[:FEW]]
-    if course := went(origin):
+    if course := went(incident):
         found.append(course)
     if origin.output is not None:
         limit = LARGEST.get(origin.output.dtype) if origin.output.posinf or origin.output.neginf else None
@@ -111,9 +111,10 @@ def evidence(incident: IncidentPart) -> list[str]:
     return found
 
 
-def went(origin: Origin) -> str | None:
+def went(incident: IncidentPart) -> str | None:
     """How the operand came to be what it is, where it was not so a few steps before."""
-    ends = [(one.step, one.min, one.max) for one in origin.course]
+    origin = incident.origin
+    ends = [(one.step, one.min, one.max) for one in incident.course]
     sizes = [(step, max(abs(low), abs(high))) for step, low, high in ends if not isinstance(low, str) and not isinstance(high, str)]
     now = origin.inputs[0].absmax if origin.inputs else None
     if not sizes or not isinstance(now, (int, float)) or now < GREW * sizes[0][1]:

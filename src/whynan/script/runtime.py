@@ -146,7 +146,7 @@ class Runtime:
     def hear_nothing(self, keep: Iterable[int]) -> None:
         """From here on nothing that this process prints or writes arrives anywhere, but in the descriptors `keep`. For good."""
         self.silenced = True
-        Silence(keep).__enter__()
+        Silence(keep, flushed=True).__enter__()  # by the second run of the step, which has just ended
 
     def _put_back(self, attempt: Attempt) -> None:
         if not self.silenced:

@@ -22,7 +22,7 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 class Silence:
-    """A context manager. `keep`: descriptors that stay as they are.
+    """A context manager. `keep`: descriptors that stay as they are. `flushed`: nothing waits in Python's buffers.
 
     Standard output and error, and every descriptor that is open for writing only, lead to the null device inside; those open for
     reading too (databases, sockets) are left alone. Standard input is empty. Text in Python's buffers is flushed on both sides: what
@@ -30,13 +30,14 @@ class Silence:
     replaced for the thread that entered; descriptors are the whole process's.
     """
 
-    def __init__(self, keep: Iterable[int] = ()) -> None:
-        self._keep = frozenset(keep)
+    def __init__(self, keep: Iterable[int] = (), *, flushed: bool = False) -> None:
+        self._keep, self._flushed = frozenset(keep), flushed
         self._thread, self._process = threading.get_ident(), os.getpid()
         self._undo: list[Callable[[], object]] = []
 
     def __enter__(self) -> Silence:
-        flush_all()
+        if not self._flushed:
+            flush_all()
         try:
             self._descriptors()
             self._functions()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from whynan.core.backend import Replayed, Stopped
@@ -94,7 +95,8 @@ class Conclusion:
         state.watching, state.replay = False, None
         if state.runtime is not None:
             state.runtime.diversion.start()
-        experiment = self._experiments.make if replay is not None and not live and found.attempt is not None else None
+        once_more = replay if not live and found.attempt is not None else None
+        experiment = functools.partial(self._experiments.make, once_more) if once_more is not None else None
         incident = conclude(found, trace, state.registry, result, seed, extra, experiment)
         state.limits += incident.session.faults
         if not live and found.step > 0 and was_spoiled_before(incident, state.registry):

@@ -3,6 +3,7 @@ one thing changed. Whatever becomes of the child, the parent's run stays as it i
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import signal
@@ -19,8 +20,10 @@ from whynan.record.wire import decode
 from whynan.torch.distributed import several_ranks
 from whynan.torch.history import History
 from whynan.torch.incidents import Found, Wanted
+from whynan.torch.names import Names
+from whynan.torch.replay import Replay
 from whynan.torch.snapshot import Snapshot
-from whynan.torch.steps_again import StepsAgain
+from whynan.torch.steps_again import Known, StepsAgain
 
 LIMIT = 10.0  # seconds for everything together
 STEPS, RECORDING = 4.0, 3.0  # seconds of them that are planned for making steps again, and for recording some
@@ -36,9 +39,10 @@ class Experiments:
     def _history(self) -> History | None:
         return self._state.history  # type: ignore[no-any-return]
 
-    def make(self, found: Found, session: Session, birth: Birth, wanted: Wanted) -> None:
-        """Puts what was learned into the session. (In the child this raises `Rerun`.) `wanted`: the trials that the causes in question
-        want, given what the session knows; once an earlier step is known they may be more."""
+    def make(self, replay: Replay, found: Found, session: Session, birth: Birth, names: Names, wanted: Wanted) -> None:
+        """Puts what was learned into the session. (In the child this raises `Rerun`.) `replay`: of the failing step; `names`: as the
+        report gives them. `wanted`: the trials that the causes in question want, given what the session knows; once an earlier step is
+        known they may be more."""
         trials = wanted()
         snapshot, reason = self._start(found, trials)
         if snapshot is None or self._history is None:
@@ -54,7 +58,9 @@ class Experiments:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(int(LIMIT) + 5)  # whatever the user's code does, this process ends
             torch.set_num_threads(1)
-            StepsAgain(self._state, found, birth, snapshot, given, self._history.answers, writer, recording).begin(session, wanted)
+            gc.disable()  # it would write into every object, and the pages of memory are the parent's
+            known = Known(birth, replay.names, names)
+            StepsAgain(self._state, found, known, snapshot, given, self._history.answers, writer, recording).begin(session, wanted)
         os.close(writer)
         try:
             _take_over(_answers(reader), session)

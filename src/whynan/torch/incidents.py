@@ -29,7 +29,7 @@ from whynan.torch.trace import Trace
 from whynan.torch.trained import is_trained
 
 Wanted = Callable[[], Sequence[Trial]]
-Experiment = Callable[["Found", Session, Birth, Wanted], None]
+Experiment = Callable[["Found", Session, Birth, Names, Wanted], None]
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ def conclude(
         kind=found.kind or ("nan" if any(torch.isnan(t).any() for t in found.bad) else "inf"),
         **extra,
     )
-    tried = (lambda birth, wanted: experiment(found, session, birth, wanted)) if experiment is not None else None
+    tried = (lambda birth, wanted: experiment(found, session, birth, names, wanted)) if experiment is not None else None
     return diagnose(session, tried)
 
 

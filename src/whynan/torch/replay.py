@@ -14,7 +14,7 @@ from whynan.core.records import Operation
 from whynan.torch import _compat
 from whynan.torch.distributed import alone, several_ranks
 from whynan.torch.incidents import scopes
-from whynan.torch.names import collect
+from whynan.torch.names import Names, collect
 from whynan.torch.noted import Noted, put_back_random
 from whynan.torch.registry import Registry
 from whynan.torch.scaling import put_back
@@ -22,10 +22,11 @@ from whynan.torch.trace import Trace
 
 
 class Replay:
-    """One traced run. `trace` holds its record; `again` the values that went bad again. `live`: of a step as it runs."""
+    """One traced run. `trace` holds its record; `again` the values that went bad again. `live`: of a step as it runs. `names`: those of
+    everything in memory, which take a while to collect; of another run of the same step they may be used again."""
 
-    def __init__(self, registry: Registry, *, live: bool = False) -> None:
-        self.registry, self.live = registry, live
+    def __init__(self, registry: Registry, *, live: bool = False, names: Names | None = None) -> None:
+        self.registry, self.live, self.names = registry, live, names
         self.trace = Trace()
         self.again: list[torch.Tensor] = []
         self.started = perf_counter()
@@ -58,7 +59,7 @@ class Replay:
         return perf_counter() - self.started
 
     def _introduce(self, batch: Iterable[Any], carried: Iterable[Any]) -> None:
-        names = collect(scopes(), None)
+        names = self.names = self.names or collect(scopes(), None)
         shapes = {p.shape for _, p in names.parameters if p.dim()}
         for _, constant in names.constants:
             self.trace.know(constant, "buffer")

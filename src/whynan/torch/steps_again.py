@@ -20,8 +20,8 @@ from whynan.core.session import Birth, Earlier, Extent, Session
 from whynan.core.trials import AS_IT_WAS, Failed, Outcome, Survived, Trial, Untried
 from whynan.record.wire import Message, encode
 from whynan.torch import _compat
-from whynan.torch.incidents import Found, Wanted, scopes
-from whynan.torch.names import collect
+from whynan.torch.incidents import Found, Wanted
+from whynan.torch.names import Names
 from whynan.torch.replay import Replay
 from whynan.torch.snapshot import Snapshot
 from whynan.torch.trial_watch import TrialWatch
@@ -40,6 +40,15 @@ class Turn:
     recorded: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """About the incident: `everything`: the names of all there is, `names`: those of what ran, as the report gives them."""
+
+    birth: Birth
+    everything: Names | None
+    names: Names
+
+
 class StepsAgain:
     """`given`: what the steps between the snapshot and the failing one were given, `answers` what iterators gave, by the step. `writer`:
     the descriptor that leads to the parent. `patience`: seconds for recording steps."""
@@ -48,14 +57,14 @@ class StepsAgain:
         self,
         state: Any,
         found: Found,
-        birth: Birth,
+        known: Known,
         snapshot: Snapshot,
         given: Sequence[Any],
         answers: dict[int, list[Any]],
         writer: int,
         patience: float,
     ) -> None:
-        self._state, self._birth, self._snapshot, self._writer = state, birth, snapshot, writer
+        self._state, self._known, self._snapshot, self._writer = state, known, snapshot, writer
         attempt = found.attempt
         self._names, self._undo = attempt.names, attempt.undo
         self._kept = state.history.names(attempt)
@@ -124,7 +133,7 @@ class StepsAgain:
         else:
             torch.set_rng_state(turn.given[3])
         if turn.recorded:
-            state.replay = Replay(state.registry)
+            state.replay = Replay(state.registry, names=self._known.everything)
             state.replay.open(attempt.batch, ())
         self._watch.begin(turn.step, state.replay)
 
@@ -162,11 +171,10 @@ class StepsAgain:
     def _tell_record(self, replay: Replay) -> None:
         trace = replay.trace
         if self._turn.given is None:
-            names = collect(scopes(), {id(m) for m in trace.modules if m is not None})
-            operations = trace.finished(names.modules, names.tensors)
+            operations = trace.finished(self._known.names.modules, self._known.names.tensors)
             self._session.earlier = Earlier(self._turn.step, operations, self._watch.components)
             self._tell(self._session.earlier)
-        extent = _extent(trace.operations, self._birth, self._turn.step)
+        extent = _extent(trace.operations, self._known.birth, self._turn.step)
         if extent is not None:
             self._tell(extent)
 
